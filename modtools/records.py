@@ -1,0 +1,119 @@
+"""Records on disk: append-only JSON lines that survive kill -9, and whole-file writes that cannot be half done."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from modtools.errors import RecordError
+
+
+def append_line(path: Path, record: Mapping[str, Any]) -> None:
+    """Append one JSON line, whole or not at all.
+
+    The line goes out in one write. Where the disk takes only part of it, the part is cut off again; where
+    the process dies within the write, `read_lines` and the next append drop the torn end.
+
+    Raises:
+        RecordError: where the line cannot be written whole.
+    """
+    data = (json.dumps(record, ensure_ascii=True, separators=(",", ":")) + "\n").encode("ascii")
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
+    except OSError as error:
+        raise RecordError(f"cannot open {path}: {error}") from error
+    try:
+        size = _cut_torn_end(handle)
+        try:
+            written = os.write(handle, data)
+        except OSError as error:
+            os.ftruncate(handle, size)
+            raise RecordError(f"cannot write a line of {len(data)} bytes to {path}: {error}") from error
+        if written < len(data):
+            os.ftruncate(handle, size)
+            raise RecordError(f"{path} took {written} of {len(data)} bytes (disk full?); the line was taken back")
+    finally:
+        os.close(handle)
+
+
+def _cut_torn_end(handle: int) -> int:
+    """Cut what stands behind the last newline, and return the size left."""
+    size = os.lseek(handle, 0, os.SEEK_END)
+    if size and os.lseek(handle, size - 1, os.SEEK_SET) and os.read(handle, 1) == b"\n":
+        return size
+    end = size
+    while end > 0:
+        start = max(0, end - 65536)
+        os.lseek(handle, start, os.SEEK_SET)
+        block = os.read(handle, end - start)
+        newline = block.rfind(b"\n")
+        if newline >= 0:
+            end = start + newline + 1
+            break
+        end = start
+    if end < size:
+        os.ftruncate(handle, end)
+    os.lseek(handle, 0, os.SEEK_END)
+    return end
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """All whole lines of a JSON-lines file; a torn last line is left out, a missing file is empty.
+
+    Raises:
+        RecordError: for a line that is no JSON object, naming file and line.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        return []
+    records = []
+    for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), 1):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict):
+            raise RecordError(f"{path}, line {number}: expected a JSON object, got {line[:60]!r}; mend or remove the line")
+        records.append(record)
+    return records
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file so that a reader sees the old content or the new, never a part.
+
+    Raises:
+        RecordError: where it cannot be written; the old file is then untouched.
+    """
+    path = Path(path)
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise RecordError(f"cannot write {path}: {error}") from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file with `write_whole`, indented for people."""
+    write_whole(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        RecordError: where it is missing or not JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RecordError(f"{path} does not exist") from None
+    except ValueError as error:
+        raise RecordError(f"{path} is not JSON: {error}") from None

@@ -1,0 +1,207 @@
+"""The canonical operations on a workspace, which every surface reaches in its own way.
+
+A surface only differs in what the model has to write. What is then done, checked and reported is this file.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from modtools.contract import Effect, Operation, Outcome, ToolFailure, ToolResult
+from modtools.sandbox import BoxResult, Limits, run
+from modtools.surfaces.workspace import Workspace
+
+MAX_MATCHES = 30
+_TESTS_EXPECTED = '"python -m unittest", with names of test modules behind it if wanted'
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an episode binds to its calls.
+
+    Attributes:
+        workspace: the episode's folder.
+        sandbox_level: a level of modtools.sandbox, or None where no program may be run.
+        limits: of each run in the sandbox.
+        dump_search: search shows whole files instead of lines (an interface switch, see `surfaces.fine`).
+    """
+
+    workspace: Workspace
+    sandbox_level: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    dump_search: bool = False
+
+
+def read(context: Context, path: str) -> Operation:
+    """Canonical `read` of one file."""
+    canonical = context.workspace.canonical(path)
+    return Operation("read", {"path": canonical}, (f"workspace:{canonical}",), Effect.READ)
+
+
+def search(context: Context, pattern: str) -> Operation:
+    """Canonical `search` for a literal text in all files."""
+    if not pattern or "\n" in pattern:
+        what = "the pattern is empty" if not pattern else "the pattern spans lines"
+        raise ToolFailure("malformed_identifier", what, "arguments.pattern", "text of one line, at least one character")
+    return Operation("search", {"pattern": pattern}, ("workspace:",), Effect.READ)
+
+
+def replace(context: Context, path: str, old: str, new: str) -> Operation:
+    """Canonical `replace` of one occurrence in one file."""
+    canonical = context.workspace.canonical(path)
+    if not old:
+        raise ToolFailure("precondition_failed", "the old text is empty", "arguments.old", "the exact text to replace")
+    if old == new:
+        raise ToolFailure("precondition_failed", "old and new text are the same", "arguments.new", "a different text")
+    arguments = {"path": canonical, "old": old, "new": new}
+    return Operation("replace", arguments, (f"workspace:{canonical}",), Effect.WRITE)
+
+
+def write(context: Context, path: str, content: str) -> Operation:
+    """Canonical `write` of one whole file."""
+    canonical = context.workspace.canonical(path, must_exist=False)
+    return Operation("write", {"path": canonical, "content": content}, (f"workspace:{canonical}",), Effect.WRITE)
+
+
+def run_tests(context: Context, command: str) -> Operation:
+    """Canonical `run_tests`: the command must be on the allow-list; the box holds nothing else anyway."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ToolFailure("malformed_identifier", f"the command cannot be split ({error})", "arguments.command") from None
+    names = words[3:]
+    allowed = words[:3] in (["python", "-m", "unittest"], ["python3", "-m", "unittest"])
+    if not allowed or not all(name in ("-v", "discover") or name.replace(".", "_").isidentifier() for name in names):
+        what = f'"{command[:80]}" is not on the allow-list'
+        raise ToolFailure("command_not_allowed", what, "arguments.command", _TESTS_EXPECTED)
+    tests = sorted(name for name in names if name not in ("-v", "discover"))
+    return Operation("run_tests", {"tests": tests}, ("workspace:",), Effect.EXECUTE)
+
+
+def run_python(context: Context, code: str) -> Operation:
+    """Canonical `run_python`: a program in the workspace folder."""
+    if "\0" in code:
+        raise ToolFailure("malformed_identifier", "the code has a NUL character", "arguments.code", "Python source text")
+    return Operation("run_python", {"code": code}, ("workspace:",), Effect.EXECUTE)
+
+
+CANONICALISERS = {f.__name__: f for f in (read, search, replace, write, run_tests, run_python)}
+
+
+def perform(operation: Operation, context: Context) -> ToolResult:
+    """Carry out one canonical operation.
+
+    Raises:
+        ToolFailure: where the operation is declined before anything was changed.
+    """
+    return _PERFORM[operation.action](context, operation.arguments)
+
+
+def _read(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
+    text = context.workspace.read(arguments["path"])
+    lines = len(lines_of(text))
+    return ToolResult(f"{arguments['path']}, {_count(lines, 'line')}", text)
+
+
+def _search(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
+    pattern = arguments["pattern"]
+    matches = [
+        (path, number, line)
+        for path, text in context.workspace.text_files()
+        for number, line in enumerate(lines_of(text), 1)
+        if pattern in line
+    ]
+    summary = f"{_count(len(matches), 'match', 'matches')} for {pattern!r}"
+    if context.dump_search:
+        paths = list(dict.fromkeys(path for path, _, _ in matches))
+        return ToolResult(summary, "\n".join(f"--- {path}\n{context.workspace.read(path)}" for path in paths))
+    shown = [f"{path}:{number}: {line}" for path, number, line in matches[:MAX_MATCHES]]
+    if len(matches) > MAX_MATCHES:
+        summary += f", the first {MAX_MATCHES} shown"
+    return ToolResult(summary, "\n".join(shown))
+
+
+def _replace(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
+    path, old, new = arguments["path"], arguments["old"], arguments["new"]
+    text = context.workspace.read(path)
+    starts = _occurrences(text, old)
+    if not starts:
+        raise ToolFailure("precondition_failed", f'the old text is not in "{path}"', "arguments.old", "text as it stands there")
+    if len(starts) > 1:
+        lines = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts[:10])
+        what = f'the old text occurs {len(starts)} times in "{path}", at lines {lines}'
+        raise ToolFailure("precondition_failed", what, "arguments.old", "more text around it, so that it occurs once")
+    line = text.count("\n", 0, starts[0]) + 1
+    context.workspace.write(path, text[: starts[0]] + new + text[starts[0] + len(old) :])
+    return ToolResult(f"replaced at {path}:{line}")
+
+
+def _occurrences(text: str, old: str) -> list[int]:
+    """All places where `old` begins, overlapping ones included: each is a reading of the request."""
+    starts, at = [], text.find(old)
+    while at >= 0:
+        starts.append(at)
+        at = text.find(old, at + 1)
+    return starts
+
+
+def _write(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
+    context.workspace.write(arguments["path"], arguments["content"])
+    return ToolResult(f"wrote {arguments['path']}, {_count(len(lines_of(arguments['content'])), 'line')}")
+
+
+def _run_tests(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
+    tests = arguments["tests"]
+    box = _boxed(context, ["-m", "unittest", *(tests or ["discover", "-s", "tests", "-t", "."])])
+    output = re.sub(r"(Ran \d+ tests?) in [\d.]+s", r"\1", _output(context, box))  # no time that differs at each run
+    if box.ended_by != "exit":
+        return ToolResult(f"the tests were ended: {box.ended_by}", output, outcome=Outcome.PARTIAL, code="partial")
+    data = {"exit_code": box.exit_code, "stdout": output}
+    return ToolResult(f"the tests {'passed' if box.exit_code == 0 else 'failed'}, exit code {box.exit_code}", output, data)
+
+
+def _run_python(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
+    box = _boxed(context, ["-c", arguments["code"]])
+    output = _output(context, box)
+    if box.ended_by != "exit":
+        return ToolResult(f"the program was ended: {box.ended_by}", output, outcome=Outcome.PARTIAL, code="partial")
+    if box.exit_code != 0:
+        summary = f"exit code {box.exit_code}"
+        return ToolResult(summary, output, outcome=Outcome.PARTIAL, code="program_error")
+    return ToolResult("exit code 0", output, {"stdout": box.stdout, "stderr": box.stderr})
+
+
+def _boxed(context: Context, python_args: list[str]) -> BoxResult:
+    if context.sandbox_level is None:
+        raise ToolFailure("unavailable", "this machine has no sandbox in which a program could run")
+    return run(python_args, context.workspace.root, level=context.sandbox_level, limits=context.limits)
+
+
+def _output(context: Context, box: BoxResult) -> str:
+    """What a program printed, without the paths by which machines and sandbox levels differ."""
+    text = box.stdout + box.stderr
+    return text.replace(str(context.workspace.root), "/workspace").replace(sys.base_prefix, "/python")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text without their ends; only "\\n" ends a line, as in editors and tracebacks."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _count(n: int, one: str, many: str = "") -> str:
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+_PERFORM = {
+    "read": _read,
+    "search": _search,
+    "replace": _replace,
+    "write": _write,
+    "run_tests": _run_tests,
+    "run_python": _run_python,
+}

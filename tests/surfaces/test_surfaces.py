@@ -1,0 +1,176 @@
+"""The three surfaces: different calls, the same operations, the same words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from modtools.errors import UsageError
+from modtools.pipeline import WORKSPACE_POLICY, AuditLog, Pipeline, Request
+from modtools.sandbox import strongest_level
+from modtools.surfaces import Context, FineSwitches, Workspace, build_surface
+from modtools.surfaces.coarse import ARG_ALIASES, OP_ALIASES
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("X = 1\nY = X\n")
+    (tmp_path / "src" / "b.py").write_text("Z = 3\n")
+    return tmp_path
+
+
+def ask(root, surface: str, *, level=None, switches=FineSwitches(), **arguments):
+    """The result of one call on a fresh pipeline; `tool` names the tool."""
+    built = build_surface(surface, switches)
+    context = Context(Workspace(root), level, dump_search=built.dump_search)
+    pipeline = Pipeline(built.snapshot, WORKSPACE_POLICY, AuditLog(), context, built.wording)
+    name = arguments.pop("tool")
+    return pipeline.run(Request("r", json.dumps({"name": name, "arguments": arguments})))
+
+
+STEPS = [
+    ("read", {"path": "src/a.py"}),
+    ("read", {"path": "src/none.py"}),
+    ("read", {"path": "../x"}),
+    ("search", {"pattern": "X"}),
+    ("search", {"pattern": ""}),
+    ("replace", {"path": "src/a.py", "old": "X", "new": "W"}),
+    ("replace", {"path": "src/a.py", "old": "Q", "new": "W"}),
+    ("replace", {"path": "src/a.py", "old": "X = 1", "new": "X = 2"}),
+    ("write", {"path": "new.py", "content": "A = 1\n"}),
+]
+
+
+@pytest.mark.parametrize(("action", "arguments"), STEPS)
+def test_coarse_and_fine_reach_the_same_operation_and_the_same_words(root, action, arguments):
+    results = []
+    for name in ("fine", "coarse"):
+        rendered = build_surface(name).render(action, arguments)
+        results.append(ask(root, name, tool=rendered["name"], **rendered["arguments"]))
+        (root / "src" / "a.py").write_text("X = 1\nY = X\n")
+    fine, coarse = results
+    assert fine.observation.text == coarse.observation.text and fine.outcome == coarse.outcome
+    assert (fine.operation and fine.operation.digest) == (coarse.operation and coarse.operation.digest)
+
+
+def test_an_ambiguous_replacement_is_refused_and_says_where(root):
+    result = ask(root, "fine", tool="replace_in_file", path="src/a.py", old="X", new="W")
+    assert "2 times" in result.observation.text and "lines 1, 2" in result.observation.text
+    assert (root / "src" / "a.py").read_text() == "X = 1\nY = X\n"
+
+
+def test_overlapping_occurrences_are_ambiguous_too(root):
+    (root / "o.txt").write_text("aaa")
+    assert "2 times" in ask(root, "fine", tool="replace_in_file", path="o.txt", old="aa", new="b").observation.text
+
+
+def test_search_lists_path_and_line(root):
+    text = ask(root, "fine", tool="search_files", pattern="X").observation.text
+    assert text == "ok: 2 matches for 'X'\nsrc/a.py:1: X = 1\nsrc/a.py:2: Y = X"
+
+
+def test_search_stops_listing_at_thirty_and_says_so(root):
+    (root / "many.py").write_text("needle\n" * 50)
+    lines = ask(root, "fine", tool="search_files", pattern="needle").observation.text.splitlines()
+    assert lines[0] == "ok: 50 matches for 'needle', the first 30 shown" and len(lines) == 31
+
+
+def test_the_four_switches_change_what_they_name(root):
+    no_edit = build_surface("fine", FineSwitches(edit_command=False))
+    assert "replace_in_file" not in no_edit.snapshot.tools and "write_file" in no_edit.snapshot.tools
+    dump = ask(root, "fine", tool="search_files", pattern="Y", switches=FineSwitches(search_lists=False))
+    assert "--- src/a.py\nX = 1\nY = X" in dump.observation.text
+    bare = ask(root, "fine", tool="read_file", path="no", switches=FineSwitches(informative_errors=False))
+    assert bare.observation.text == "error: validation_failed"
+    plain = ask(root, "fine", tool="read_file", path="src/b.py", switches=FineSwitches(result_header=False))
+    assert plain.observation.text == "Z = 3"
+    digests = {build_surface("fine", s).digest for s in (
+        FineSwitches(), FineSwitches(edit_command=False), FineSwitches(search_lists=False),
+        FineSwitches(informative_errors=False), FineSwitches(result_header=False),
+    )}  # fmt: skip
+    assert len(digests) == 5
+
+
+def test_every_alias_of_the_coarse_surface_works(root):
+    needed = {"read": {"path": "src/a.py"}, "search": {"pattern": "X"}, "write": {"path": "n.py", "content": "x"},
+              "replace": {"path": "src/a.py", "old": "X = 1", "new": "X = 1 "}}  # fmt: skip
+    for action, arguments in needed.items():
+        for alias in (action, action.upper(), *OP_ALIASES[action]):
+            (root / "src" / "a.py").write_text("X = 1\n")
+            assert ask(root, "coarse", tool="do", op=alias, args=arguments).operation.action == action, alias
+        for name, value in arguments.items():
+            for alias in ARG_ALIASES[name]:
+                (root / "src" / "a.py").write_text("X = 1\n")
+                renamed = {alias if key == name else key: v for key, v in arguments.items()}
+                assert ask(root, "coarse", tool="do", op=action, args=renamed).outcome == "success", alias
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "code"),
+    [
+        ("fly", {}, "unknown_operation"),
+        ("read", {}, "missing_argument"),
+        ("read", {"path": "src/a.py", "encoding": "utf-8"}, "unknown_property"),
+        ("read", {"path": "src/a.py", "file": "src/b.py"}, "unknown_property"),
+        ("read", {"path": ["src/a.py"]}, "wrong_type"),
+        ("run_tests", {"command": "rm -rf /"}, "command_not_allowed"),
+    ],
+)
+def test_what_the_coarse_surface_cannot_map_is_refused_by_name(root, op, args, code):
+    assert ask(root, "coarse", tool="do", op=op, args=args).observation.code == code
+
+
+@pytest.mark.case(15)
+@pytest.mark.parametrize(("surface", "tool"), [("fine", "read_file"), ("coarse", "do"), ("code", "run_python")])
+def test_arguments_as_a_string_end_the_same_way_on_every_surface(root, surface, tool):
+    built = build_surface(surface)
+    pipeline = Pipeline(built.snapshot, WORKSPACE_POLICY, AuditLog(), Context(Workspace(root)), built.wording)
+    result = pipeline.run(Request("r", json.dumps({"name": tool, "arguments": '{"path": "src/a.py"}'})))
+    assert result.observation.code == "arguments_as_string" and "the JSON object itself" in result.observation.text
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "ls", "python", "python -c 'print(1)'", "python -m unittest; ls", "python -m unittest ../x", "pytest", "'",
+     "python -m unittest --locals", "python -m unittest /etc/passwd", "python -m unittest tests.a && ls"],
+)  # fmt: skip
+def test_only_the_unit_tests_may_be_run(root, command):
+    assert ask(root, "fine", tool="run_tests", command=command).observation.code in (
+        "command_not_allowed", "malformed_identifier",
+    )  # fmt: skip
+
+
+def test_without_a_sandbox_programs_are_unavailable_and_files_still_work(root):
+    assert ask(root, "code", tool="run_python", code="print(1)").outcome == "unavailable_tool"
+    assert ask(root, "fine", tool="run_tests", command="python -m unittest").outcome == "unavailable_tool"
+    assert ask(root, "fine", tool="read_file", path="src/a.py").outcome == "success"
+
+
+def test_programs_run_in_the_box_and_their_errors_are_pythons_own(root):
+    level = strongest_level()
+    good = ask(root, "code", level=level, tool="run_python", code="open('made.txt', 'w').write('hi'); print(open('src/b.py').read())")
+    assert good.observation.text == "ok: exit code 0\nZ = 3" and (root / "made.txt").read_text() == "hi"
+    bad = ask(root, "code", level=level, tool="run_python", code="import nothing_here")
+    assert bad.outcome == "partial" and bad.observation.code == "program_error"
+    assert "ModuleNotFoundError: No module named 'nothing_here'" in bad.observation.text
+
+
+def test_test_runs_say_the_same_at_each_run_and_name_no_machine_path(root):
+    (root / "tests").mkdir()
+    (root / "tests" / "__init__.py").write_text("")
+    (root / "tests" / "test_a.py").write_text(
+        "import unittest\nfrom src import a\nclass T(unittest.TestCase):\n    def test_x(self):\n        self.assertEqual(a.X, 2)\n"
+    )
+    results = [ask(root, "fine", level=strongest_level(), tool="run_tests", command="python -m unittest") for _ in range(2)]
+    assert results[0].observation.text == results[1].observation.text
+    assert "ok: the tests failed, exit code 1" in results[0].observation.text and str(root) not in results[0].observation.text
+    assert "AssertionError: 1 != 2" in results[0].observation.text
+
+
+def test_what_a_surface_cannot_say_is_a_usage_error():
+    with pytest.raises(UsageError, match="no tool for 'read'"):
+        build_surface("code").render("read", {"path": "a"})
+    with pytest.raises(UsageError, match="coarse, fine, code"):
+        build_surface("medium")
