@@ -6,6 +6,7 @@ import json
 import os
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
         part.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
         os.replace(part, path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
         raise RecordError(f"cannot write {path}: {error}") from error
 
 

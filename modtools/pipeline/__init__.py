@@ -4,8 +4,9 @@ from modtools.pipeline.audit import AuditLog
 from modtools.pipeline.extract import ENVELOPE, FINISH, extract
 from modtools.pipeline.failures import FAILURES, FailureMode
 from modtools.pipeline.observe import Wording
-from modtools.pipeline.pipeline import Pipeline, Request, Result
+from modtools.pipeline.pipeline import Pipeline
 from modtools.pipeline.policy import WORKSPACE_POLICY, Policy, Rule
+from modtools.pipeline.request import Request, Result
 from modtools.pipeline.trace import STAGE_OF, Step, StepRecord
 
 __all__ = [

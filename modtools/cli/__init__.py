@@ -1,0 +1,41 @@
+"""The command line. `modtools --help` is the table of contents; every command's help ends with an example.
+
+Exit codes: 0 done; 1 found something wrong, the thing the command checks; 2 wrong use or a missing piece, told in
+one line; 130 stopped by Ctrl-C. Commands import what they need inside, so that help stays quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import modtools
+from modtools.cli import lab, setup
+from modtools.cli.common import EXIT_MISSING
+from modtools.errors import ModtoolsError
+
+app = typer.Typer(
+    name="modtools", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    rich_markup_mode="rich", help="Build and measure the tool interface of a language-model agent.",
+    epilog="Start here: modtools doctor",
+)  # fmt: skip
+setup.register(app)
+app.add_typer(lab.app, name="lab", rich_help_panel="Lab")
+
+
+def main() -> None:
+    """Runs the command line; an error of the kit becomes one line on stderr and exit code 2."""
+    try:
+        app()
+    except ModtoolsError as error:
+        print(f"modtools: {error}", file=sys.stderr)
+        sys.exit(EXIT_MISSING)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
+    if version:
+        print(f"modtools {modtools.__version__}")
+        raise typer.Exit

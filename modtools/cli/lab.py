@@ -1,0 +1,169 @@
+"""Commands of the lab: check the tasks, run them, report, replay."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from modtools.cli.common import EXIT_FOUND, EXIT_STOPPED, JsonOption, write_json
+from modtools.errors import MissingPieceError, UsageError
+
+app = typer.Typer(no_args_is_help=True, help="Lab 2: three tool surfaces, the same tasks, a real model.",
+                  epilog="Example: modtools lab run --preset quick --out runs/quick")  # fmt: skip
+
+SandboxOption = Annotated[
+    str,
+    typer.Option(metavar="LEVEL", help="strongest, bubblewrap, landlock, or rlimits_only (which is not a sandbox)."),
+]
+SurfacesOption = Annotated[str, typer.Option(help="Some of coarse, fine, code, with commas.")]
+
+
+@app.command("run", epilog="Example: modtools lab run --model embedded --per-stratum 3 --seeds 1 --out runs/first")
+def run_command(
+    out: Annotated[Path, typer.Option(help="The run folder; an unfinished run in it is resumed.")],
+    model: Annotated[
+        str, typer.Option(help="embedded, embedded-base, scripted (plays the references), replay:DIR, or a hub id or folder.")
+    ] = "embedded",
+    preset: Annotated[str, typer.Option(help="quick: one task a stratum, three surfaces, one seed.")] = "",
+    surfaces: SurfacesOption = "coarse,fine,code",
+    per_stratum: Annotated[int, typer.Option(help="Tasks a stratum.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Repetitions of each task.")] = 1,
+    task_seed: Annotated[int, typer.Option(help="Seed from which the tasks are drawn.")] = 0,
+    temperature: Annotated[float, typer.Option(help="Of the sampling; 0 takes the likeliest token.")] = 0.0,
+    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16; chosen by a probe where empty.")] = "",
+    sandbox: SandboxOption = "strongest",
+    json_file: JsonOption = None,
+) -> None:
+    """Run the lab: every task on every surface. Stop it anywhere; the same command goes on."""
+    from modtools.lab.plan import Plan
+    from modtools.lab.reference_model import reference_model
+    from modtools.models import load_model
+
+    if preset not in ("", "quick"):
+        raise UsageError(f"there is no preset {preset!r}; expected quick")
+    plan = Plan(
+        surfaces=_names(surfaces),
+        per_stratum=1 if preset == "quick" else per_stratum,
+        seeds=1 if preset == "quick" else seeds,
+        task_seed=task_seed,
+        temperature=temperature,
+    )
+    level = _level(sandbox)
+    if model == "scripted":
+        loaded = reference_model(plan, level)
+    else:
+        loaded = load_model(model, **({"dtype": dtype} if dtype else {}))
+    _run_and_report(plan, loaded, out, level, json_file)
+
+
+@app.command("report", epilog="Example: modtools lab report runs/quick")
+def report_command(
+    run_folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")], json_file: JsonOption = None
+) -> None:
+    """Write report.md, report.html and the figures of a run, finished or not."""
+    from modtools.lab.run import read_run
+
+    _report(run_folder, *read_run(run_folder), json_file)
+
+
+@app.command("replay", epilog="Example: modtools lab replay runs/quick --out runs/again")
+def replay_command(
+    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A recorded run.")],
+    out: Annotated[Path, typer.Option(help="Where the replayed run goes.")],
+    sandbox: SandboxOption = "strongest",
+    json_file: JsonOption = None,
+) -> None:
+    """Run a recorded run again without a model: its replies through extraction, pipeline and verifier anew."""
+    from modtools.lab.plan import plan_of
+    from modtools.models import load_model
+    from modtools.records import read_json
+
+    plan = plan_of(read_json(run_folder / "manifest.json"))
+    _run_and_report(plan, load_model(f"replay:{run_folder}"), out, _level(sandbox), json_file)
+
+
+@app.command("check", epilog="Example: modtools lab check rename-5-0017")
+def check_command(
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASKS]...", help="Task ids; all drawn ones if none.")] = None,
+    per_stratum: Annotated[int, typer.Option(help="Tasks a stratum, where no ids are given.")] = 3,
+    task_seed: Annotated[int, typer.Option(help="Seed from which the tasks are drawn.")] = 0,
+    surfaces: SurfacesOption = "coarse,fine,code",
+    sandbox: SandboxOption = "strongest",
+    json_file: JsonOption = None,
+) -> None:
+    """Prove tasks: fail before, pass after the reference on each surface, need every call. Exit 1 where one fails."""
+    from rich.progress import track
+
+    from modtools.lab.check import check_task
+    from modtools.lab.tasks import draw, task_by_id
+
+    chosen = [task_by_id(name) for name in tasks] if tasks else draw(per_stratum, task_seed)
+    names, level = _names(surfaces), _level(sandbox)
+    problems = []
+    for task in track(chosen, description="proving tasks"):
+        problems += check_task(task, names, level)
+    for problem in problems:
+        print(f"{problem.task} on {problem.surface}: not proven: {problem.proof}: {problem.detail}")
+    print(f"{len(chosen)} tasks on {', '.join(names)}: {len(problems)} proofs failed (sandbox {level})")
+    data = {"tasks": [t.id for t in chosen], "surfaces": list(names), "failures": [asdict(p) for p in problems]}
+    write_json(json_file, data)
+    if problems:
+        raise typer.Exit(EXIT_FOUND)
+
+
+def _run_and_report(plan: Any, model: Any, out: Path, level: str, json_file: Path | None) -> None:
+    from modtools.lab.progress import shown_progress
+    from modtools.lab.run import read_run, run
+
+    try:
+        with shown_progress() as show:
+            run(plan, model, out, level, show)
+    except KeyboardInterrupt:
+        print(f"stopped; what has ended is in {out}, and the same command goes on from there")
+        raise typer.Exit(EXIT_STOPPED) from None
+    _report(out, *read_run(out), json_file)
+
+
+def _report(folder: Path, manifest: dict, records: list, json_file: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from modtools.lab.report import finding, success_table, summary, write_report
+
+    path = write_report(folder, manifest, records)
+    data = summary(manifest, records)
+    header, rows = success_table(data)
+    table = Table(*header, title=f"{manifest['model']['name']}: episodes solved, with 95 % intervals")
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    console.print(table)
+    console.print(finding(data), highlight=False)
+    console.print(f"sandbox {manifest['pinned']['sandbox_level']}; report: {path}", soft_wrap=True, highlight=False)
+    write_json(json_file, data)
+
+
+def _names(surfaces: str) -> tuple[str, ...]:
+    from modtools.surfaces import SURFACES
+
+    names = tuple(name.strip() for name in surfaces.split(",") if name.strip())
+    if not names or not set(names) <= set(SURFACES):
+        raise UsageError(f"--surfaces {surfaces!r}: expected some of {', '.join(SURFACES)}, with commas")
+    return names
+
+
+def _level(sandbox: str) -> str:
+    """The level to use; a weaker one than the strongest is taken only by name."""
+    from modtools.sandbox import available_levels, strongest_level
+
+    if sandbox == "strongest":
+        return strongest_level()
+    levels = available_levels()
+    if sandbox not in levels:
+        raise UsageError(f"--sandbox {sandbox!r}: expected strongest, {', '.join(levels)}")
+    if levels[sandbox]:
+        raise MissingPieceError(f"sandbox level {sandbox} cannot be started here: {levels[sandbox]}")
+    return sandbox

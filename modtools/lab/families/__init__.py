@@ -1,0 +1,16 @@
+"""The task families, one a file; each states why its count of calls is the least possible."""
+
+from __future__ import annotations
+
+from modtools.lab.families import add_function, fix_bug, rename, set_value, update_callers
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        set_value.FAMILY,
+        rename.FAMILY,
+        update_callers.FAMILY,
+        fix_bug.FAMILY,
+        add_function.FAMILY,
+    )
+}

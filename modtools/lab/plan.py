@@ -1,0 +1,164 @@
+"""A run's plan and its manifest: everything that could change a number, pinned before the first episode."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from typing import Any
+
+import modtools
+from modtools.contract import digest
+from modtools.errors import RecordError, UsageError
+from modtools.lab.episode import Budget, Job, Setting
+from modtools.lab.prompt import schema_tokens
+from modtools.lab.tasks import STRATA, Task, draw
+from modtools.models import Model
+from modtools.pipeline import WORKSPACE_POLICY
+from modtools.surfaces import SURFACES, FineSwitches, Surface, build_surface
+
+_VERSIONS = ("numpy", "torch", "transformers", "tokenizers", "jsonschema", "scipy", "pandas")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.
+
+    Attributes:
+        surfaces: names, in the order of the report.
+        per_stratum: tasks a stratum.
+        seeds: repetitions of each task on each surface.
+        task_seed: from which the tasks are drawn.
+        temperature: of the sampling; 0 takes the likeliest token, and seeds then repeat each other.
+        budget: of an episode.
+        switches: of the fine surface.
+        group: episodes that go in lockstep. It is part of the plan, since in 16-bit arithmetic a batch's
+            make-up can change a reply.
+    """
+
+    surfaces: tuple[str, ...] = SURFACES
+    per_stratum: int = 3
+    seeds: int = 1
+    task_seed: int = 0
+    temperature: float = 0.0
+    budget: Budget = field(default_factory=Budget)
+    switches: FineSwitches = field(default_factory=FineSwitches)
+    group: int = 15
+
+    def __post_init__(self):
+        if self.per_stratum < 1 or self.seeds < 1 or self.group < 1 or not 0 <= self.temperature < 100:
+            raise UsageError(f"per_stratum, seeds and group must be at least 1 and 0 <= temperature < 100; got {self}")
+        if not self.surfaces or len(set(self.surfaces)) < len(self.surfaces):
+            raise UsageError(f"surfaces {self.surfaces}: expected some of {', '.join(SURFACES)}, each once")
+
+    def tasks(self) -> list[Task]:
+        """The tasks, drawn from the seed."""
+        return draw(self.per_stratum, self.task_seed, STRATA)
+
+    def jobs(self) -> list[list[Job]]:
+        """All episodes, in the groups in which they are run."""
+        built = [build_surface(name, self.switches) for name in self.surfaces]
+        jobs = [Job(task, s, seed) for seed in range(self.seeds) for task in self.tasks() for s in built]
+        return [jobs[i : i + self.group] for i in range(0, len(jobs), self.group)]
+
+
+# The preset of `make lab`: one task a stratum, three surfaces, one seed.
+QUICK = Plan(per_stratum=1)
+
+
+def setting_of(plan: Plan, model: Model, sandbox_level: str) -> Setting:
+    """What the plan's episodes share, with the arm's name worked out."""
+    surfaces = {name: build_surface(name, plan.switches) for name in plan.surfaces}
+    arm = {"model": model.digest, "switches": asdict(plan.switches), "decoding": _decoding(plan)}
+    name = f"{model.name.removeprefix('replay of ')}-{digest(arm)[:8]}"
+    return Setting(name, plan.temperature, plan.budget, sandbox_level, _schema_tokens(model, surfaces))
+
+
+def manifest_of(plan: Plan, setting: Setting, model: Model) -> dict[str, Any]:
+    """The manifest: `pinned` must be equal for a run to be resumed or compared; the rest tells where it ran."""
+    surfaces = {name: build_surface(name, plan.switches) for name in plan.surfaces}
+    return {
+        "arm": setting.arm,
+        "model": {"name": model.name, "digest": model.digest, "info": dict(model.info)},
+        "pinned": {
+            "plan": asdict(plan),
+            "model": model.digest,
+            "dtype": model.info.get("dtype"),
+            "decoding": _decoding(plan),
+            "surfaces": {
+                name: {"digest": s.digest, "schema_tokens": setting.schema_tokens[name], "switches": s.switches}
+                for name, s in surfaces.items()
+            },
+            "policy": WORKSPACE_POLICY.digest,
+            "tasks": {task.id: task.digest for task in plan.tasks()},
+            "sandbox_level": setting.sandbox_level,
+        },
+        "confirmatory": False,
+        "made": {
+            "modtools": modtools.__version__,
+            "python": sys.version.split()[0],
+            "platform": platform.platform(),
+            "packages": _versions(),
+            "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        },
+    }
+
+
+def plan_of(manifest: Mapping[str, Any]) -> Plan:
+    """The plan a manifest holds.
+
+    Raises:
+        RecordError: where it is not a manifest of this version, or its tasks can no longer be made.
+    """
+    try:
+        pinned = manifest["pinned"]
+        fields = dict(pinned["plan"])
+        fields["surfaces"] = tuple(fields["surfaces"])
+        plan = Plan(**{**fields, "budget": Budget(**fields["budget"]), "switches": FineSwitches(**fields["switches"])})
+        wanted = pinned["tasks"]
+    except (KeyError, TypeError) as error:
+        raise RecordError(f"the manifest is not one of this version of modtools: {error!r}") from error
+    made = {task.id: task.digest for task in plan.tasks()}
+    changed = sorted(set(wanted.items()) ^ set(made.items()))
+    if changed:
+        raise RecordError(f"the task generator has changed since this run was made; first different task: {changed[0][0]}")
+    return plan
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> list[str]:
+    """Where two `pinned` parts differ, one line each, for the error of a resume that does not fit."""
+    lines: list[str] = []
+    for key in sorted(set(old) | set(new)):
+        left, right = old.get(key), new.get(key)
+        if isinstance(left, Mapping) and isinstance(right, Mapping):
+            lines += differences(left, right, f"{path}{key}.")
+        elif left != right and list(left if isinstance(left, Sequence) else [left]) != list(
+            right if isinstance(right, Sequence) else [right]
+        ):
+            lines.append(f"{path}{key} was {left!r} and is now {right!r}")
+    return lines
+
+
+def _decoding(plan: Plan) -> dict[str, Any]:
+    return {"mask": "free", "temperature": plan.temperature, "reply_tokens": plan.budget.reply_tokens}
+
+
+def _schema_tokens(model: Model, surfaces: Mapping[str, Surface]) -> dict[str, int]:
+    if "count" in model.capabilities:
+        return {name: schema_tokens(model, surface) for name, surface in surfaces.items()}
+    recorded = model.manifest["pinned"]["surfaces"]  # a replay counts no tokens: its recording holds them
+    return {name: recorded[name]["schema_tokens"] for name in surfaces}
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _VERSIONS:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+

@@ -1,0 +1,52 @@
+"""What goes into the pipeline and what comes out: a request, and its terminal result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from modtools.contract import Failure, Observation, Operation, Outcome, ToolCall
+from modtools.pipeline.trace import StepRecord
+
+
+@dataclass(frozen=True)
+class Request:
+    """One reply of the model, to be taken as one request.
+
+    Attributes:
+        id: names the request in the audit; never used twice.
+        text: the raw reply.
+        finish_reason: "stop", "length" or "lost".
+        actor: on whose behalf.
+    """
+
+    id: str
+    text: str
+    finish_reason: str = "stop"
+    actor: str = "model"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The terminal result of a request.
+
+    Attributes:
+        request: its id.
+        outcome: one of the ten.
+        observation: what the model sees.
+        trace: the steps taken, the last of them where the call ended.
+        failure: what went wrong, or None.
+        call: as parsed, or None.
+        operation: the canonical operation, or None where the call did not get so far.
+        finished: the reply was the control message that ends the episode.
+        span: (start, end) of the call in the reply, in characters.
+    """
+
+    request: str
+    outcome: Outcome
+    observation: Observation
+    trace: tuple[StepRecord, ...]
+    failure: Failure | None = None
+    call: ToolCall | None = None
+    operation: Operation | None = None
+    finished: bool = False
+    span: tuple[int, int] = (0, 0)

@@ -1,0 +1,56 @@
+"""The command line: its help, its exit codes, its JSON."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from modtools.cli import app
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _commands(command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _commands(inner, (*path, name))
+
+
+def _run(*arguments: str, cwd=ROOT) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    command = [sys.executable, "-c", "from modtools.cli import main; main()", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("path", [*_commands(typer.main.get_command(app))][1:], ids=" ".join)
+def test_every_commands_help_ends_with_an_example(path):
+    command = typer.main.get_command(app)
+    for name in path:
+        command = command.commands[name]
+    assert (command.epilog or "").startswith(f"Example: modtools {' '.join(path)}")
+    assert command.help
+
+
+def test_an_error_of_the_kit_is_one_line_and_exit_code_2(tmp_path):
+    result = _run("build", "--check", cwd=tmp_path)
+    assert result.returncode == 2 and result.stdout == ""
+    assert result.stderr.count("\n") == 1 and "course/lessons" in result.stderr
+
+
+def test_a_wrong_option_is_exit_code_2():
+    assert _run("doctor", "--nonsense").returncode == 2
+
+
+def test_the_version_is_the_packages():
+    assert _run("--version").stdout == "modtools 0.1.0\n"
+
+
+def test_what_cannot_be_written_is_exit_code_2_too(tmp_path):
+    result = _run("doctor", "--json", str(tmp_path))
+    assert result.returncode == 2 and "cannot write" in result.stderr.splitlines()[-1]
