@@ -55,8 +55,8 @@ def run(test):
     except BaseException as error:
         return f"{type(error).__name__}: {error}"[:300]
     for _, trace in result.failures + result.errors:
-        _, summary, *_ = [line for line in trace.splitlines() if line and line[0] != " "]  # behind "Traceback ..."
-        return summary[:300]
+        lines = [line for line in trace.splitlines() if line and line[0] != " "]
+        return "".join(lines[1:2])[:300] or "failed"  # the line behind "Traceback ..."
     undecided = result.skipped or result.expectedFailures or result.unexpectedSuccesses or result.testsRun != 1
     return "skipped" if undecided else ""
 

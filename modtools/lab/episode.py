@@ -41,7 +41,7 @@ class Budget:
 
     turns_base: int = 4
     turns_per_c: int = 2
-    reply_tokens: int = 256
+    reply_tokens: int = 384
     failures_in_a_row: int = 3
 
     def turns(self, c: int) -> int:

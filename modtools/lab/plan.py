@@ -29,6 +29,7 @@ class Plan:
 
     Attributes:
         surfaces: names, in the order of the report.
+        strata: complexities c to draw tasks from.
         per_stratum: tasks a stratum.
         seeds: repetitions of each task on each surface.
         task_seed: from which the tasks are drawn.
@@ -40,6 +41,7 @@ class Plan:
     """
 
     surfaces: tuple[str, ...] = SURFACES
+    strata: tuple[int, ...] = STRATA
     per_stratum: int = 3
     seeds: int = 1
     task_seed: int = 0
@@ -56,17 +58,13 @@ class Plan:
 
     def tasks(self) -> list[Task]:
         """The tasks, drawn from the seed."""
-        return draw(self.per_stratum, self.task_seed, STRATA)
+        return draw(self.per_stratum, self.task_seed, self.strata)
 
     def jobs(self) -> list[list[Job]]:
         """All episodes, in the groups in which they are run."""
         built = [build_surface(name, self.switches) for name in self.surfaces]
         jobs = [Job(task, s, seed) for seed in range(self.seeds) for task in self.tasks() for s in built]
         return [jobs[i : i + self.group] for i in range(0, len(jobs), self.group)]
-
-
-# The preset of `make lab`: one task a stratum, three surfaces, one seed.
-QUICK = Plan(per_stratum=1)
 
 
 def setting_of(plan: Plan, model: Model, sandbox_level: str) -> Setting:
@@ -116,7 +114,7 @@ def plan_of(manifest: Mapping[str, Any]) -> Plan:
     try:
         pinned = manifest["pinned"]
         fields = dict(pinned["plan"])
-        fields["surfaces"] = tuple(fields["surfaces"])
+        fields |= {"surfaces": tuple(fields["surfaces"]), "strata": tuple(fields["strata"])}
         plan = Plan(**{**fields, "budget": Budget(**fields["budget"]), "switches": FineSwitches(**fields["switches"])})
         wanted = pinned["tasks"]
     except (KeyError, TypeError) as error:

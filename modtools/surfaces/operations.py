@@ -156,8 +156,10 @@ def _write(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
 
 
 def _run_tests(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
-    tests = arguments["tests"]
-    box = _boxed(context, ["-m", "unittest", *(tests or ["discover", "-s", "tests", "-t", "."])])
+    tests = arguments["tests"] or ["discover", "-s", "tests", "-t", "."]
+    # An isolated interpreter leaves the workspace off its path, where `python -m unittest` would have it.
+    program = "import sys, unittest; sys.path.insert(0, ''); unittest.main(None, argv=['python -m unittest', *sys.argv[1:]])"
+    box = _boxed(context, ["-c", program, *tests])
     output = re.sub(r"(Ran \d+ tests?) in [\d.]+s", r"\1", _output(context, box))  # no time that differs at each run
     if box.ended_by != "exit":
         return ToolResult(f"the tests were ended: {box.ended_by}", output, outcome=Outcome.PARTIAL, code="partial")
@@ -178,7 +180,7 @@ def _run_python(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
 
 def _boxed(context: Context, python_args: list[str]) -> BoxResult:
     if context.sandbox_level is None:
-        raise ToolFailure("unavailable", "this machine has no sandbox in which a program could run")
+        raise ToolFailure("unavailable", "programs cannot be run here, since there is no sandbox")
     return run(python_args, context.workspace.root, level=context.sandbox_level, limits=context.limits)
 
 

@@ -163,8 +163,9 @@ def test_test_runs_say_the_same_at_each_run_and_name_no_machine_path(root):
     (root / "tests" / "test_a.py").write_text(
         "import unittest\nfrom src import a\nclass T(unittest.TestCase):\n    def test_x(self):\n        self.assertEqual(a.X, 2)\n"
     )
-    results = [ask(root, "fine", level=strongest_level(), tool="run_tests", command="python -m unittest") for _ in range(2)]
-    assert results[0].observation.text == results[1].observation.text
+    commands = ("python -m unittest", "python3 -m unittest -v", "python -m unittest tests.test_a", "python -m unittest discover")
+    results = [ask(root, "fine", level=strongest_level(), tool="run_tests", command=command) for command in commands]
+    assert len({result.observation.text for result in results}) == 1
     assert "ok: the tests failed, exit code 1" in results[0].observation.text and str(root) not in results[0].observation.text
     assert "AssertionError: 1 != 2" in results[0].observation.text
 

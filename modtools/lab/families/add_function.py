@@ -57,7 +57,7 @@ def build(rng: Random, c: int) -> Draft:
     if c == 1:
         return _new_module(rng)
     count = 2 if c == 5 else 1
-    before = make_package(rng, size=9 if c > 2 else 6)
+    before = make_package(rng, size=9 if c > 2 else 7)
     thing, new_thing = rng.sample(THINGS, 2)
     described = rng.sample(DESCRIBED, count) * 2  # each description fits a module that is meant and one that is not
     homes = rng.sample(list(before.modules), 2 * count)
@@ -109,7 +109,7 @@ def _shout(described: str) -> str:
 
 def _new_module(rng: Random) -> Draft:
     """A function in a file that is not there yet."""
-    before = make_package(rng, size=6)
+    before = make_package(rng, size=7)
     thing, (word, module_word) = rng.choice(THINGS), rng.sample(QUALIFIERS, 2)
     module = f"{module_word}_{thing}s"
     part = {"function": f"{word}_{thing}", "parameter": rng.choice(PARAMETERS)}

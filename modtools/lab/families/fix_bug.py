@@ -68,7 +68,7 @@ class Formula:
 def build(rng: Random, c: int) -> Draft:
     """One or two functions with a flawed formula, each beside one of a similar name."""
     count = 2 if c == 5 else 1
-    package = make_package(rng, size=9 if c > 2 else 6)
+    package = make_package(rng, size=9 if c > 2 else 7)
     thing = rng.choice(THINGS)
     homes = rng.sample(list(package.modules), count)
     words, prefixes = rng.sample(QUALIFIERS, count), rng.sample(QUALIFIERS, count)

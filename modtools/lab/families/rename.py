@@ -51,7 +51,7 @@ CALLER = (
 def build(rng: Random, c: int) -> Draft:
     """A function in the first module, callers in later ones, functions of similar names beside them."""
     callers = max(0, c - 2)
-    package = make_package(rng, size=max(6, callers + 3))
+    package = make_package(rng, size=max(7, callers + 3))
     home, *others = package.modules
     (verb, new_verb), thing = rng.sample(VERBS, 2), rng.choice(THINGS)
     old, new = f"{verb}_{thing}", f"{new_verb}_{thing}"

@@ -47,7 +47,7 @@ USES = (
 def build(rng: Random, c: int) -> Draft:
     """One setting in each changed file, and one near-duplicate that stays as it is."""
     count = max(1, c - 1)
-    package = make_package(rng, size=max(6, count + 2))
+    package = make_package(rng, size=max(7, count + 2))
     suffix = "_" + rng.choice(SETTINGS)
     words = rng.sample(QUALIFIERS, count + 1)
     names = [word.upper() + suffix for word in words]

@@ -43,7 +43,7 @@ CALLER = (
 def build(rng: Random, c: int) -> Draft:
     """A function in the first module, callers in later ones, a function of a similar name beside it."""
     callers = c - 2
-    package = make_package(rng, size=max(6, callers + 3))
+    package = make_package(rng, size=max(7, callers + 3))
     home, *others = package.modules
     thing = rng.choice(THINGS)
     name = f"{rng.choice(VERBS)}_{thing}"
