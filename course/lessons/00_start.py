@@ -98,7 +98,7 @@ for path in ("shop/../shop/./prices.py", "shop/../../etc/passwd", "shop/price.py
 # digests, versions and the decision. It does not keep the argument itself, and the model never sees it.
 
 # %% id="audit-line"
-line = ladder.pipeline.audit.lines()[-1]
+line = [line for line in ladder.pipeline.audit.lines() if line["request"] == good.request][-1]
 for field in ("event", "outcome", "code", "decision", "tool", "contract"):
     print(f"{field:9} {line[field]}")
 
@@ -136,7 +136,7 @@ for reply in REPLIES:
     print(f"{FAILURES[code].stage:9} {code:18} decoder: {FAILURES[code].decoder:6} {FAILURES[code].meaning}")
 
 # %% [markdown] id="decoder"
-# *decoder: yes* means that a grammar over tokens could have made this reply impossible; notebook 02 builds one.
+# *decoder: yes* means that a grammar over tokens could have made this reply impossible; a later notebook builds one.
 # *world* means only a grammar that knows which files exist. *no* means that no decoder can: whether a tool answers in
 # time is not a property of the text. That is why constrained decoding does not replace the harness.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ def run_command(
     model: Annotated[
         str, typer.Option(help="embedded, embedded-base, scripted (plays the references), replay:DIR, or a hub id or folder.")
     ] = "embedded",
-    preset: Annotated[str, typer.Option(help="quick: one task a stratum, three surfaces, one seed.")] = "",
+    preset: Annotated[str, typer.Option(help="quick: one task a stratum, one seed, a short budget.")] = "",
     surfaces: SurfacesOption = "coarse,fine,code",
     per_stratum: Annotated[int, typer.Option(help="Tasks a stratum.")] = 3,
     seeds: Annotated[int, typer.Option(help="Repetitions of each task.")] = 1,
@@ -38,19 +38,14 @@ def run_command(
     json_file: JsonOption = None,
 ) -> None:
     """Run the lab: every task on every surface. Stop it anywhere; the same command goes on."""
-    from modtools.lab.plan import Plan
+    from modtools.lab.plan import QUICK, Plan
     from modtools.lab.reference_model import reference_model
     from modtools.models import load_model
 
     if preset not in ("", "quick"):
         raise UsageError(f"there is no preset {preset!r}; expected quick")
-    plan = Plan(
-        surfaces=_names(surfaces),
-        per_stratum=1 if preset == "quick" else per_stratum,
-        seeds=1 if preset == "quick" else seeds,
-        task_seed=task_seed,
-        temperature=temperature,
-    )
+    size = QUICK if preset else Plan(per_stratum=per_stratum, seeds=seeds)
+    plan = replace(size, surfaces=_names(surfaces), task_seed=task_seed, temperature=temperature)
     level = _level(sandbox)
     if model == "scripted":
         loaded = reference_model(plan, level)

@@ -29,7 +29,9 @@ def doctor(json_file: JsonOption = None) -> None:
     from modtools.teaching.doctor import checks
 
     found = checks()
-    table = Table("", "", "found", "what it means", box=None, pad_edge=False)
+    table = Table("", "", box=None, pad_edge=False)
+    for header in ("found", "what it means"):
+        table.add_column(header, overflow="fold")
     for check in found:
         table.add_row("ok" if check.ok else "[bold red]!![/]", check.name, check.value, check.advice)
     Console().print(table)

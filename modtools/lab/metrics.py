@@ -1,8 +1,8 @@
 """Metrics of a run: from episode records to tables with intervals.
 
 Success is a share of episodes and gets Wilson's interval. Requests stand in episodes and episodes in tasks,
-so shares of requests and means get a percentile bootstrap that draws whole tasks. With fewer than two tasks
-there is no interval, and none is invented.
+so shares of requests and means get a percentile bootstrap that draws whole tasks. Where there are fewer than
+two tasks, or the tasks do not differ at all, there is no interval, and none is invented.
 """
 
 from __future__ import annotations
@@ -109,5 +109,8 @@ def _ratio(records: Sequence[Record], above: Callable[[Record], float], below: C
     draws = np.random.default_rng(0).integers(len(tasks), size=(_DRAWS, len(tasks)))
     drawn = sums[draws].sum(axis=1)
     kept = drawn[drawn[:, 1] > 0]
-    low, high = np.percentile(kept[:, 0] / kept[:, 1], [2.5, 97.5])
+    ratios = kept[:, 0] / kept[:, 1]
+    if np.ptp(ratios) == 0:  # tasks that do not differ say nothing about how much tasks differ
+        return Estimate(value, None, None, int(total[1]))
+    low, high = np.percentile(ratios, [2.5, 97.5])
     return Estimate(value, float(low), float(high), int(total[1]))

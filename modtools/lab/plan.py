@@ -67,6 +67,11 @@ class Plan:
         return [jobs[i : i + self.group] for i in range(0, len(jobs), self.group)]
 
 
+# The preset of `make lab`: one task a stratum, three surfaces, one seed, and a budget that ends a run of a model
+# which cannot act within minutes on two cores.
+QUICK = Plan(per_stratum=1, budget=Budget(reply_tokens=256, failures_in_a_row=2))
+
+
 def setting_of(plan: Plan, model: Model, sandbox_level: str) -> Setting:
     """What the plan's episodes share, with the arm's name worked out."""
     surfaces = {name: build_surface(name, plan.switches) for name in plan.surfaces}

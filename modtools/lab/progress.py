@@ -69,6 +69,7 @@ def _lines() -> Callable[[Progress], None]:
         now = time.monotonic()
         if progress.done == progress.total or now - last_s[0] >= _LINE_EVERY_S:
             last_s[0] = now
-            print(f"{progress.done} of {progress.total} episodes; solved: {rates(progress)}", file=sys.stderr, flush=True)
+            said = f"{progress.done} of {progress.total} episodes; solved: {rates(progress)}; {progress.tokens} tokens written"
+            print(said, file=sys.stderr, flush=True)
 
     return show

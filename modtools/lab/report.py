@@ -104,8 +104,8 @@ def finding(data: Mapping[str, Any]) -> str:
 
 def _markdown(manifest: Mapping[str, Any], records: Sequence[Record], data: dict[str, Any], pictures: list[str]) -> str:
     model, made, pinned = manifest["model"], manifest["made"], manifest["pinned"]
-    info = ", ".join(f"{k} {v}" for k, v in model["info"].items() if isinstance(v, (str, int, float)) and k != "notes")
-    notes = model["info"].get("notes")
+    info = ", ".join(f"{k} {v}" for k, v in model["info"].items() if isinstance(v, (str, int, float)))
+    notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in model["info"].get("notes", []))
     header, rows = success_table(data)
     parts = [[n, *(f"{v:.0f}" for v in p.values()), f"{sum(p.values()):.0f}"] for n, p in data["token_parts"].items()]
     died = [
@@ -118,7 +118,7 @@ def _markdown(manifest: Mapping[str, Any], records: Sequence[Record], data: dict
     ]  # fmt: skip
     blocks = [
         "# Lab run: three tool surfaces on the same tasks",
-        f"Model: {model['name']} ({info}). {notes or ''}".strip(),
+        f"Model: {model['name']} ({info}). {notes}".strip(),
         f"{len(records)} episodes: {len(pinned['tasks'])} tasks, surfaces {', '.join(data['success'])}, "
         f"{pinned['plan']['seeds']} seed(s), temperature {pinned['plan']['temperature']}, "
         f"sandbox {pinned['sandbox_level']}. Exploratory: no plan was registered before the run.",

@@ -22,6 +22,7 @@ from modtools.sandbox import bubblewrap, landlock, rlimits
 from modtools.sandbox.limits import LEVELS, BoxResult, Limits
 from modtools.sandbox.order import Order
 from modtools.sandbox.tenancy import box_uid, lent
+from modtools.sandbox.timed import run_timed
 
 PIDFD_SEND_SIGNAL, PIDFD_OPEN = 424, 434  # system calls, which some builds of Python lack as functions
 
@@ -61,6 +62,8 @@ def run(
     workspace = Path(workspace).resolve()
     if not workspace.is_dir():
         raise UsageError(f"workspace {workspace}: expected an existing folder")
+    if os.name != "posix" and level == "rlimits_only":
+        return run_timed(python_args, workspace, limits, stdin)
     if os.name != "posix" or (level != "rlimits_only" and sys.platform != "linux"):
         raise MissingPieceError(f"sandbox level {level} is not to be had on {sys.platform}")
     with ExitStack() as stack:

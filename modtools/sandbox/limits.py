@@ -16,7 +16,7 @@ class Limits:
 
     The kernel bounds memory, processor time and file size of each process or file, not their sums: a run may
     take `processes * memory_bytes` of memory, and what the processors and the disk give in `wall_s`.
-    Outside Linux `memory_bytes` and `processes` are not enforced.
+    Outside Linux `memory_bytes` and `processes` are not enforced, on Windows only `wall_s` and `output_bytes` are.
 
     Attributes:
         wall_s: seconds until every process of the run is ended.

@@ -43,13 +43,13 @@ def _input(name: str, control: Control) -> Any:
     import ipywidgets
 
     label = name.replace("_", " ")
-    wide = ipywidgets.Layout(width="100%")
+    wide = ipywidgets.Layout(width="98%")
     if isinstance(control, str):
         rows = max(3, control.count("\n") + 2)
         return ipywidgets.Textarea(control, description=label, rows=rows, layout=wide, continuous_update=True)
     if isinstance(control, range):
         return ipywidgets.IntSlider(control.start, control.start, control.stop - 1, control.step, description=label)
-    return ipywidgets.Dropdown(options=control, value=control[0], description=label)
+    return ipywidgets.Dropdown(options=control, value=control[0], description=label, layout=wide)
 
 
 def table(header: list[str], rows: list[list[str]], raw: bool = False) -> str:

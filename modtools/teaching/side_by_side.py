@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,13 +23,28 @@ def reference_transcripts(task: Task, sandbox_level: str) -> dict[str, list[tupl
     return transcripts
 
 
+def readable(call: str) -> str:
+    """A call as its tool's name and its arguments, one below the other; programs keep their lines."""
+    parsed = json.loads(call)
+    lines = [parsed["name"]]
+    waiting = list(parsed["arguments"].items())
+    while waiting:
+        name, value = waiting.pop(0)
+        if isinstance(value, dict):
+            waiting = [(f"{name}.{inner}", item) for inner, item in value.items()] + waiting
+        else:
+            lines.append(f"{name}:\n{value}" if "\n" in value else f"{name}: {value}")
+    return "\n".join(lines)
+
+
 def side_by_side_html(transcripts: Transcripts, step: int) -> str:
     """What each surface says at one step: its call and the observation, or that it is done."""
     cells = []
     for calls in transcripts.values():
         if step <= len(calls):
             call, observation = calls[step - 1]
-            cells.append(f"call {step} of {len(calls)}{code(call)}<br>observation{code(observation)}")
+            head = f"call {step} of {len(calls)}, {len(call)} characters"
+            cells.append(f"{head}{code(readable(call))}<br>observation{code(observation)}")
         else:
             cells.append(f"done after {len(calls)}")
     return table(list(transcripts), [cells], raw=True)

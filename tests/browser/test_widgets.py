@@ -1,0 +1,73 @@
+"""The widgets in a real browser: change a control, read what the page then says."""
+
+from __future__ import annotations
+
+import time
+
+import nbformat
+
+LADDER = """\
+from modtools.teaching.ladder import Ladder
+ladder = Ladder()
+ladder.widget('{"name": "read_file", "arguments": {"path": "shop/prices.py"}}')"""
+SIDE = """\
+from modtools.lab.tasks import task_by_id
+from modtools.sandbox import strongest_level
+from modtools.teaching.side_by_side import side_by_side
+side_by_side({"one": task_by_id("set_value-2-0001"), "two": task_by_id("rename-3-0001")}, strongest_level())"""
+
+
+def open_and_run(browser, jupyter, name: str, *cells: str) -> None:
+    """Write a notebook, open it, run it all, and wait until the kernel is idle with output on the page."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    folder, address = jupyter
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    notebook.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}}
+    nbformat.write(notebook, folder / name)
+    browser.get(address(name))
+    wait = WebDriverWait(browser, 120)
+    wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, "[data-status='idle']"))
+    time.sleep(2)  # the menus come after the kernel
+    for item in browser.find_elements(By.CSS_SELECTOR, ".lm-MenuBar-item"):
+        if item.text == "Run":
+            item.click()
+    wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, "li[data-command='runmenu:run-all']"))[0].click()
+    wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, ".jp-OutputArea .widget-html table"))
+
+
+def shown(browser) -> str:
+    from selenium.webdriver.common.by import By
+
+    return "\n".join(part.text for part in browser.find_elements(By.CSS_SELECTOR, ".jp-OutputArea .widget-html"))
+
+
+def wait_for(browser, text: str) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(browser, 60).until(lambda page: text in shown(page), message=f"never saw {text!r}")
+
+
+def test_editing_the_reply_moves_the_ladder(browser, jupyter):
+    from selenium.webdriver.common.by import By
+
+    open_and_run(browser, jupyter, "ladder.ipynb", LADDER)
+    wait_for(browser, "Outcome: success")
+    box = browser.find_element(By.CSS_SELECTOR, ".jp-OutputArea textarea")
+    box.clear()
+    box.send_keys('{"name": "read_file", "arguments": {"path": "shop/none.py"}}')
+    wait_for(browser, "missing_path")
+    assert "stopped here" in shown(browser) and "Only a grammar that knows the state of the world" in shown(browser)
+
+
+def test_the_three_surfaces_stand_side_by_side_and_the_slider_moves_them(browser, jupyter):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    open_and_run(browser, jupyter, "side.ipynb", SIDE)
+    wait_for(browser, "call 1 of 2")
+    assert '"name": "do"' in shown(browser) and '"name": "search_files"' in shown(browser)
+    browser.find_element(By.CSS_SELECTOR, ".noUi-handle").send_keys(Keys.ARROW_RIGHT)
+    wait_for(browser, "call 2 of 2")
+    assert "done after 1" in shown(browser)
