@@ -20,7 +20,7 @@ def rates(progress: Progress) -> str:
 @contextmanager
 def shown_progress() -> Iterator[Callable[[Progress], None]]:
     """Yields the callback for `lab.run.run`; what shows it depends on where we are."""
-    if "ipykernel" in sys.modules:
+    if _in_a_kernel():
         with _notebook() as show:
             yield show
     elif sys.stderr.isatty():
@@ -28,6 +28,12 @@ def shown_progress() -> Iterator[Callable[[Progress], None]]:
             yield show
     else:
         yield _lines()
+
+
+def _in_a_kernel() -> bool:
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return getattr(shell, "kernel", None) is not None
 
 
 @contextmanager

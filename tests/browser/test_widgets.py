@@ -67,7 +67,7 @@ def test_the_three_surfaces_stand_side_by_side_and_the_slider_moves_them(browser
 
     open_and_run(browser, jupyter, "side.ipynb", SIDE)
     wait_for(browser, "call 1 of 2")
-    assert '"name": "do"' in shown(browser) and '"name": "search_files"' in shown(browser)
+    assert "op: search" in shown(browser) and "search_files" in shown(browser) and "run_python" in shown(browser)
     browser.find_element(By.CSS_SELECTOR, ".noUi-handle").send_keys(Keys.ARROW_RIGHT)
     wait_for(browser, "call 2 of 2")
     assert "done after 1" in shown(browser)

@@ -219,3 +219,21 @@ def test_the_real_model_runs_the_lab(tmp_path, level):
     assert len(records) == 5 and all(r["turns"][0]["usage"]["completion_tokens"] <= 8 for r in records)
     assert all(sum(t["tokens"].values()) == t["usage"]["prompt_tokens"] + t["usage"]["completion_tokens"]
                for r in records for t in r["turns"])  # fmt: skip
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_stops_the_command_cleanly_and_it_goes_on(tmp_path):
+    out = tmp_path / "run"
+    command = [sys.executable, "-c", "from modtools.cli import main; main()", "lab", "run", "--model", "scripted",
+               "--per-stratum", "1", "--out", str(out)]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (out / "audit" / "audit.jsonl").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    said, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and "the same command goes on" in said and "Traceback" not in errors
+    again = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    assert len(read_run(out)[1]) == 15
