@@ -102,11 +102,17 @@ class ToolContract:
 
     def __post_init__(self):
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,63}", self.name):
-            raise UsageError(f"tool name {self.name!r}: expected a letter, then up to 63 letters, digits, '_', '-' or '.'")
+            raise UsageError(
+                f"tool name {self.name!r}: expected a letter, then up to 63 letters, digits, '_', '-' or '.'"
+            )
         if self.input_schema.get("type") != "object":
-            raise UsageError(f"tool {self.name}: input_schema must be an object schema, got type {self.input_schema.get('type')!r}")
+            raise UsageError(
+                f"tool {self.name}: input_schema must be an object schema, got type {self.input_schema.get('type')!r}"
+            )
         if self.concurrency not in ("exclusive", "parallel") or self.approval not in ("required", "none"):
-            raise UsageError(f"tool {self.name}: concurrency is 'exclusive' or 'parallel', approval 'required' or 'none'")
+            raise UsageError(
+                f"tool {self.name}: concurrency is 'exclusive' or 'parallel', approval 'required' or 'none'"
+            )
 
     @property
     def schema_text(self) -> str:

@@ -28,13 +28,16 @@ class ContextOverflowError(ModtoolsError):
         prompt_tokens: length of the prompt in tokens.
         reserved_tokens: tokens kept free for the reply.
         context_tokens: the model's context length in tokens.
+        request_index: which request of a batch it is, or None.
     """
 
-    def __init__(self, prompt_tokens: int, reserved_tokens: int, context_tokens: int):
+    def __init__(self, prompt_tokens: int, reserved_tokens: int, context_tokens: int, request_index: int | None = None):
         self.prompt_tokens, self.reserved_tokens, self.context_tokens = prompt_tokens, reserved_tokens, context_tokens
         self.excess_tokens = prompt_tokens + reserved_tokens - context_tokens
+        self.request_index = request_index
+        which = "" if request_index is None else f"request {request_index}: "
         super().__init__(
-            f"the prompt has {prompt_tokens} tokens and {reserved_tokens} are reserved for the reply: "
+            f"{which}the prompt has {prompt_tokens} tokens and {reserved_tokens} are reserved for the reply: "
             f"{self.excess_tokens} more than the context of {context_tokens}; shorten the prompt or reserve fewer"
         )
 

@@ -79,7 +79,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         except ValueError:
             record = None
         if not isinstance(record, dict):
-            raise RecordError(f"{path}, line {number}: expected a JSON object, got {line[:60]!r}; mend or remove the line")
+            raise RecordError(
+                f"{path}, line {number}: expected a JSON object, got {line[:60]!r}; mend or remove the line"
+            )
         records.append(record)
     return records
 

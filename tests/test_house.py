@@ -19,13 +19,40 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # A module may import its own folder and lower floors.
 FLOORS = {
-    "errors": 0, "contract": 1, "records": 1, "figures": 1, "masking": 1, "sandbox": 1,
-    "models": 2, "schemas": 2, "catalogue": 2, "pipeline": 3, "surfaces": 4, "protocols": 4,
-    "lab": 5, "teaching": 6, "cli": 7, "__init__": -1,
+    "errors": 0,
+    "contract": 1,
+    "records": 1,
+    "figures": 1,
+    "masking": 1,
+    "sandbox": 1,
+    "models": 2,
+    "schemas": 2,
+    "catalogue": 2,
+    "pipeline": 3,
+    "surfaces": 4,
+    "protocols": 4,
+    "lab": 5,
+    "teaching": 6,
+    "cli": 7,
+    "__init__": -1,
 }
 HEAVY = {
-    "torch", "transformers", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "jsonschema", "pydantic",
-    "ipywidgets", "IPython", "nbformat", "jupytext", "typer", "rich", "yaml",
+    "torch",
+    "transformers",
+    "numpy",
+    "scipy",
+    "pandas",
+    "matplotlib",
+    "seaborn",
+    "jsonschema",
+    "pydantic",
+    "ipywidgets",
+    "IPython",
+    "nbformat",
+    "jupytext",
+    "typer",
+    "rich",
+    "yaml",
 }
 MAX_LINES = 300
 SOURCES = sorted((ROOT / "modtools").rglob("*.py"))
@@ -76,8 +103,9 @@ def test_every_file_and_every_public_name_says_what_it_is():
         tree = _tree(path)
         defined = [node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
         silent += [_inside(path)] * (not ast.get_docstring(tree))
-        silent += [f"{_inside(path)}: {node.name}" for node in defined
-                   if node.name[0] != "_" and not ast.get_docstring(node)]
+        silent += [
+            f"{_inside(path)}: {node.name}" for node in defined if node.name[0] != "_" and not ast.get_docstring(node)
+        ]
     assert silent == []
 
 
@@ -123,8 +151,11 @@ def test_the_address_of_the_repository_stands_in_one_place():
 
 
 def test_every_badge_opens_a_file_of_the_repository():
-    badges = {name: re.findall(r"colab\.research\.google\.com/github/([^)\s\"]+)", text) for name, text in _texts()
-              if name.endswith((".ipynb", ".md"))}
+    badges = {
+        name: re.findall(r"colab\.research\.google\.com/github/([^)\s\"]+)", text)
+        for name, text in _texts()
+        if name.endswith((".ipynb", ".md"))
+    }
     prefix = f"{REPOSITORY.removeprefix('https://github.com/')}/blob/{BRANCH}/"
     for name, targets in badges.items():
         if name.endswith(".ipynb"):

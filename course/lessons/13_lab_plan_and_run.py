@@ -26,7 +26,8 @@ from modtools.lab.tasks import task_by_id
 task = task_by_id("rename-3-0001")
 print(task.text)
 print(f"\nfamily {task.family}, c = {task.c}, distinct edits u = {task.u}")
-print(f"{len(task.files)} files, {sum(text.count(chr(10)) for text in task.files.values())} lines, {len(task.tests)} test files")
+lines = sum(len(text.splitlines()) for text in task.files.values())
+print(f"{len(task.files)} files, {lines} lines, {len(task.tests)} test files")
 
 # %% [markdown] id="c"
 # c is the least number of calls that a reference needs on the fine surface, when it sees nothing but this sentence and
@@ -197,7 +198,8 @@ from modtools.teaching.concept import ConceptCheck
 question = ConceptCheck(
     "On some task set all three surfaces score 0 of 60. What may you conclude about the surfaces?",
     {
-        "they are equally good": "Equal scores at a floor are no evidence of equality: the model may fail before the surface matters.",
+        "they are equally good": "Equal scores at a floor are no evidence of equality: the model may fail before the "
+        "surface matters.",
         "nothing": "At a floor the surface has no chance to make a difference. Look at where calls die instead.",
         "the coarse one is worst": "No number here says so. Expectation is not measurement.",
     },

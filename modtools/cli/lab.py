@@ -25,7 +25,10 @@ SurfacesOption = Annotated[str, typer.Option(help="Some of coarse, fine, code, w
 def run_command(
     out: Annotated[Path, typer.Option(help="The run folder; an unfinished run in it is resumed.")],
     model: Annotated[
-        str, typer.Option(help="embedded, embedded-base, scripted (plays the references), replay:DIR, or a hub id or folder.")
+        str,
+        typer.Option(
+            help="embedded, embedded-base, scripted (plays the references), replay:DIR, or a hub id or folder."
+        ),
     ] = "embedded",
     preset: Annotated[str, typer.Option(help="quick: one task a stratum, one seed, a short budget.")] = "",
     surfaces: SurfacesOption = "coarse,fine,code",
@@ -82,7 +85,9 @@ def replay_command(
 
 @app.command("check", epilog="Example: modtools lab check rename-5-0017")
 def check_command(
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASKS]...", help="Task ids; all drawn ones if none.")] = None,
+    tasks: Annotated[
+        list[str] | None, typer.Argument(metavar="[TASKS]...", help="Task ids; all drawn ones if none.")
+    ] = None,
     per_stratum: Annotated[int, typer.Option(help="Tasks a stratum, where no ids are given.")] = 3,
     task_seed: Annotated[int, typer.Option(help="Seed from which the tasks are drawn.")] = 0,
     surfaces: SurfacesOption = "coarse,fine,code",

@@ -71,10 +71,13 @@ def build(
     for entry in ignored:
         cells = f": {', '.join(entry.cells)}" if entry.cells else ""
         print(f"{entry.notebook}: output unchecked in {len(entry.cells)} of {entry.code_cells} code cells{cells}")
-    write_json(json_file, {
-        "built": built,
-        "differences": [asdict(difference) for difference in differences],
-        "ignored": [asdict(entry) for entry in ignored],
-    })
+    write_json(
+        json_file,
+        {
+            "built": built,
+            "differences": [asdict(difference) for difference in differences],
+            "ignored": [asdict(entry) for entry in ignored],
+        },
+    )
     if differences:
         raise typer.Exit(EXIT_FOUND)

@@ -138,7 +138,9 @@ class _Episode:
             "tokens": tokens,
             "outcomes": dict(Counter(turn["outcome"] for turn in calls)),
             "codes": dict(Counter(turn["code"] for turn in calls if turn["code"])),
-            "stages": dict(Counter(FAILURES[t["code"]].stage for t in calls if t["code"] and t["outcome"] != "success")),
+            "stages": dict(
+                Counter(FAILURES[t["code"]].stage for t in calls if t["code"] and t["outcome"] != "success")
+            ),
             "verdict": {"ran": verdict.ran, "failed": verdict.failed, "detail": verdict.detail[:300]},
             "wall_s": round(time.perf_counter() - self.started, 3),
             "turns": self.turns,

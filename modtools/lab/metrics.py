@@ -69,9 +69,7 @@ def mean(records: Sequence[Record], of: Callable[[Record], float]) -> Estimate:
 
 def stage_shares(records: Sequence[Record]) -> dict[str, Estimate]:
     """For each stage, the share of requests that died there; bootstrap over tasks."""
-    return {
-        stage: _ratio(records, lambda r, s=stage: r["stages"].get(s, 0), lambda r: r["calls"]) for stage in STAGES
-    }
+    return {stage: _ratio(records, lambda r, s=stage: r["stages"].get(s, 0), lambda r: r["calls"]) for stage in STAGES}
 
 
 def token_parts(records: Sequence[Record]) -> dict[str, float]:

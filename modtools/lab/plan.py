@@ -127,7 +127,9 @@ def plan_of(manifest: Mapping[str, Any]) -> Plan:
     made = {task.id: task.digest for task in plan.tasks()}
     changed = sorted(set(wanted.items()) ^ set(made.items()))
     if changed:
-        raise RecordError(f"the task generator has changed since this run was made; first different task: {changed[0][0]}")
+        raise RecordError(
+            f"the task generator has changed since this run was made; first different task: {changed[0][0]}"
+        )
     return plan
 
 
@@ -164,4 +166,3 @@ def _versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[package] = "not installed"
     return found
-

@@ -42,7 +42,13 @@ def _terminal() -> Iterator[Callable[[Progress], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    columns = (
+        TextColumn("episodes"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
     with Bar(*columns, console=Console(stderr=True)) as bar:
         shown = bar.add_task("", total=None)
         started = time.monotonic()
@@ -75,7 +81,7 @@ def _lines() -> Callable[[Progress], None]:
         now = time.monotonic()
         if progress.done == progress.total or now - last_s[0] >= _LINE_EVERY_S:
             last_s[0] = now
-            said = f"{progress.done} of {progress.total} episodes; solved: {rates(progress)}; {progress.tokens} tokens written"
-            print(said, file=sys.stderr, flush=True)
+            so_far = f"{progress.done} of {progress.total} episodes; solved: {rates(progress)}"
+            print(f"{so_far}; {progress.tokens} tokens written", file=sys.stderr, flush=True)
 
     return show

@@ -18,7 +18,9 @@ You then see its result. When the task is done, reply {finish}"""
 
 def first_messages(task: Task, surface: Surface) -> tuple[Message, Message]:
     """The system message and the task, as the model sees them at its first turn."""
-    return _system(surface.snapshot.schema_text), Message("user", f"Files: {', '.join(sorted(task.files))}\nTask: {task.text}")
+    return _system(surface.snapshot.schema_text), Message(
+        "user", f"Files: {', '.join(sorted(task.files))}\nTask: {task.text}"
+    )
 
 
 def schema_tokens(model: Model, surface: Surface) -> int:

@@ -46,7 +46,9 @@ def summary(manifest: Mapping[str, Any], records: Sequence[Record]) -> dict[str,
         "token_parts": {name: metrics.token_parts(of[name]) for name in surfaces},
         "schema_tokens": {n: manifest["pinned"]["surfaces"][n]["schema_tokens"] for n in surfaces},
         "died_at": {name: _estimates(metrics.stage_shares(of[name])) for name in surfaces},
-        "codes": {name: dict(sum((Counter(r["codes"]) for r in of[name]), Counter()).most_common()) for name in surfaces},
+        "codes": {
+            name: dict(sum((Counter(r["codes"]) for r in of[name]), Counter()).most_common()) for name in surfaces
+        },
         "ended_by": {name: dict(Counter(r["ended_by"] for r in of[name])) for name in surfaces},
     }
 
@@ -93,7 +95,9 @@ def finding(data: Mapping[str, Any]) -> str:
         (name, stage): e["value"] or 0.0 for name, shares in data["died_at"].items() for stage, e in shares.items()
     }
     requests = sum(data["died_at"][name]["extract"]["n"] for name in data["died_at"])
-    stage_means = {s: sum(v for (_, stage), v in deaths.items() if stage == s) / len(data["success"]) for s in map(str, Stage)}
+    stage_means = {
+        s: sum(v for (_, stage), v in deaths.items() if stage == s) / len(data["success"]) for s in map(str, Stage)
+    }
     worst, share = max(stage_means.items(), key=lambda item: item[1])
     return (
         f"The model solves next to nothing: the best surface reaches {best:.2f}. This is a floor, and a floor "
@@ -132,16 +136,21 @@ def _markdown(manifest: Mapping[str, Any], records: Sequence[Record], data: dict
         "Share of requests that end in each stage. Intervals draw whole tasks with replacement.",
         _table(["surface", *metrics.STAGES], died),
         pictures[1],
-        "The codes, with the number of requests on each surface. *Decoder*: could constrained decoding have removed it?",
+        "The codes, with the number of requests on each surface. *Decoder*: could constrained decoding have "
+        "removed it?",
         _table(["code", "stage", "decoder", "meaning", *data["codes"]], codes) if codes else "No request failed.",
         "## What it cost",
-        "Mean tokens an episode, by part. Schema and prompt are read again at every turn; history is what was read before.",
+        "Mean tokens an episode, by part. Schema and prompt are read again at every turn; history is what was "
+        "read before.",
         _table(["surface", *metrics.TOKEN_PARTS, "total"], parts),
         pictures[2],
         f"Description cost of a surface, once: "
         f"{', '.join(f'{n} {t} tokens' for n, t in data['schema_tokens'].items())}.",
         "## How episodes ended",
-        _table(["surface", "ended by"], [[n, ", ".join(f"{k} {v}" for k, v in e.items())] for n, e in data["ended_by"].items()]),
+        _table(
+            ["surface", "ended by"],
+            [[n, ", ".join(f"{k} {v}" for k, v in e.items())] for n, e in data["ended_by"].items()],
+        ),
         "## Where it ran",
         f"modtools {made['modtools']}, Python {made['python']}, {made['platform']}, arm {data['arm']}. "
         f"manifest.json pins model, surfaces, tasks, policy, budget and decoding by digest.",
@@ -164,7 +173,8 @@ def _estimates(shares: Mapping[str, metrics.Estimate]) -> dict[str, Any]:
     return {name: asdict(estimate) for name, estimate in shares.items()}
 
 
-_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
+_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
+body{color:#222;background:#fff}
 table{border-collapse:collapse;margin:1rem 0}td,th{border:1px solid #bbb;padding:.25rem .6rem;text-align:left}
 img{max-width:100%;background:#fff}
 @media (prefers-color-scheme:dark){body{color:#ddd;background:#181818}td,th{border-color:#555}}"""

@@ -21,9 +21,9 @@ from modtools.lab.families import FAMILIES
 from modtools.lab.families.family import Reference
 from modtools.lab.minimality import is_minimal
 from modtools.lab.unit_tests import unit_tests
+from modtools.surfaces import SURFACES
 
 STRATA = (1, 2, 3, 5, 8)
-SURFACES = ("coarse", "fine", "code")
 BUILD_ATTEMPTS = 500
 
 

@@ -49,9 +49,7 @@ CONSTANTS = "BASE CAP FLOOR LIMIT MARGIN SHARE SPAN STEP".split()
 MOULDS = (
     (
         "{noun}_total",
-        "def {noun}_total(units):\n"
-        '    """Return units times {a}, plus {b}."""\n'
-        "    return units * {a} + {b}",
+        'def {noun}_total(units):\n    """Return units times {a}, plus {b}."""\n    return units * {a} + {b}',
         ("(0)", "(3)", "(11)"),
     ),
     (
@@ -65,16 +63,12 @@ MOULDS = (
     ),
     (
         "cap_{noun}",
-        "def cap_{noun}(amount):\n"
-        '    """Return amount, but never more than {a}."""\n'
-        "    return min(amount, {a})",
+        'def cap_{noun}(amount):\n    """Return amount, but never more than {a}."""\n    return min(amount, {a})',
         ("(1)", "(5000)"),
     ),
     (
         "is_large_{noun}",
-        "def is_large_{noun}(amount):\n"
-        '    """Say whether amount exceeds {a}."""\n'
-        "    return amount > {a}",
+        'def is_large_{noun}(amount):\n    """Say whether amount exceeds {a}."""\n    return amount > {a}',
         ("(0)", "(5000)"),
     ),
     (

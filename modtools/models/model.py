@@ -222,10 +222,7 @@ def check_context(model: Model, prompt_tokens: Sequence[int], max_tokens: int) -
     """Raises ContextOverflowError for the first prompt that leaves no room for max_tokens; .request_index names it."""
     for index, tokens in enumerate(prompt_tokens):
         if tokens + max_tokens > model.context_tokens:
-            error = ContextOverflowError(tokens, max_tokens, model.context_tokens)
-            error.request_index = index
-            error.args = (f"request {index}: {error}",)
-            raise error
+            raise ContextOverflowError(tokens, max_tokens, model.context_tokens, index)
 
 
 def cut_at_stop(text: str, stop: Sequence[str]) -> str | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from modtools.errors import RecordError
 from modtools.models.model import Generation, Message, Request, Sampling, Score, Usage, require, require_for
+from modtools.records import read_json, read_lines
 
 
 class ReplayModel:
@@ -27,34 +27,29 @@ class ReplayModel:
 
     def __init__(self, run_dir: Path):
         self.run_dir = Path(run_dir)
+        self.manifest = read_json(self.run_dir / "manifest.json")
         try:
-            manifest = json.loads((self.run_dir / "manifest.json").read_text("utf-8"))
-            recorded = manifest["model"]
+            recorded = self.manifest["model"]
             self.name, self.digest = f"replay of {recorded['name']}", recorded["digest"]
             self.info = {**recorded["info"], "backend": "replay"}
-            self.manifest = manifest
-            lines = (self.run_dir / "episodes.jsonl").read_text("utf-8").splitlines()
-        except OSError as error:
-            raise RecordError(f"{self.run_dir} cannot be replayed: {error}") from error
-        except (ValueError, KeyError, TypeError) as error:
+        except (KeyError, TypeError) as error:
             raise RecordError(
                 f"{self.run_dir / 'manifest.json'}: expected model: {{name, digest, info}}: {error!r}"
             ) from error
         self.context_tokens = self.info.get("context_tokens", 0)
         self.episodes: dict[tuple, dict[str, Any]] = {}
-        for number, line in enumerate(lines, start=1):
-            self._add(line, f"{self.run_dir / 'episodes.jsonl'}, line {number}")
+        for number, episode in enumerate(read_lines(self.run_dir / "episodes.jsonl"), start=1):
+            self._add(episode, f"{self.run_dir / 'episodes.jsonl'}, line {number}")
 
-    def _add(self, line: str, where: str) -> None:
+    def _add(self, episode: dict[str, Any], where: str) -> None:
         try:
-            episode = json.loads(line)
             key = (episode["task"], episode["surface"], episode["seed"])
-            episode["turns"] = [_generation(turn) for turn in episode["turns"]]
-        except (ValueError, KeyError, TypeError) as error:
+            turns = [_generation(turn) for turn in episode["turns"]]
+        except (KeyError, TypeError) as error:
             raise RecordError(f"{where}: expected an episode with task, surface, seed and turns: {error!r}") from error
         if key in self.episodes:
             raise RecordError(f"{where}: a second episode for {key}; a run of one arm is expected")
-        self.episodes[key] = episode
+        self.episodes[key] = {**episode, "turns": turns}
 
     def render(self, messages: Sequence[Message]) -> str:
         require(self, "count")

@@ -108,7 +108,9 @@ def extract(text: str, finish_reason: str = "stop", tool_names: Collection[str] 
     foreign = _FOREIGN.search(visible) or _python_call(visible, tool_names)
     if foreign:
         shown_text = _quote(visible[foreign.start() :].lstrip())
-        return _fail("wrong_wrapper", f"the reply uses another format: {shown_text}", ENVELOPE, f"character {foreign.start()}")
+        return _fail(
+            "wrong_wrapper", f"the reply uses another format: {shown_text}", ENVELOPE, f"character {foreign.start()}"
+        )
     cut = ", and was cut at the token limit" if finish_reason == "length" else ""
     return _fail("none_found", f"the reply holds no call{cut}", f"{ENVELOPE} or {FINISH} as the last line")
 
@@ -188,7 +190,9 @@ def _take(text: str, found: _Found, finish_reason: str) -> Extraction:
         return _cut(finish_reason, found.start)
     listed = text[: found.start].rstrip().endswith("[") and text[found.end :].lstrip().startswith("]")
     if listed:
-        return _fail("wrong_wrapper", "the call stands in a list", f"the object itself: {ENVELOPE}", f"character {found.start}")
+        return _fail(
+            "wrong_wrapper", "the call stands in a list", f"the object itself: {ENVELOPE}", f"character {found.start}"
+        )
     span = (found.start, found.end + surplus)
     try:
         value = parse_json(body)
@@ -207,16 +211,18 @@ def _envelope_problem(value: dict) -> str:
     if "finish" in value:
         return f"a finish with {_quote(str(value['finish']))} or with other keys beside it"
     if "name" not in value:
-        return f"the object has no \"name\", but {', '.join(map(_quote, list(value)[:5])) or 'nothing'}"
+        return f'the object has no "name", but {", ".join(map(_quote, list(value)[:5])) or "nothing"}'
     extra = [key for key in value if key not in ("name", "arguments", "id")]
     if extra:
-        return f"the object has {', '.join(map(_quote, extra[:5]))} beside \"name\"; arguments belong inside \"arguments\""
+        return f'the object has {", ".join(map(_quote, extra[:5]))} beside "name"; arguments belong inside "arguments"'
     return ""
 
 
 def _cut(finish_reason: str, start: int) -> Extraction:
     if finish_reason == "length":
-        return _fail("truncated", "the reply was cut at the token limit inside a call", "a shorter call", f"character {start}")
+        return _fail(
+            "truncated", "the reply was cut at the token limit inside a call", "a shorter call", f"character {start}"
+        )
     return _fail("chunk_lost", "the stream ended inside a call", "the same call once more", f"character {start}")
 
 

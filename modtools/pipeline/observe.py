@@ -53,7 +53,9 @@ def failure_text(failure: Failure, outcome: Outcome, wording: Wording = Wording(
     return "".join(parts)
 
 
-def result_text(result: ToolResult, limit_chars: int, wording: Wording = Wording(), artefact: str = "") -> tuple[str, bool]:
+def result_text(
+    result: ToolResult, limit_chars: int, wording: Wording = Wording(), artefact: str = ""
+) -> tuple[str, bool]:
     """The observation of a result.
 
     Args:
@@ -74,7 +76,11 @@ def result_text(result: ToolResult, limit_chars: int, wording: Wording = Wording
         body = body[: limit_chars - tail] + note + body[-tail:]
     summary = _CONTROLS.sub("", result.summary).replace("\n", " ")[:300]
     if result.outcome != Outcome.SUCCESS:  # never hidden by a switch: the model must see that it is not done
-        head = f"error: {result.outcome}/{result.code}: {summary}" if wording.informative_errors else f"error: {result.outcome}"
+        head = (
+            f"error: {result.outcome}/{result.code}: {summary}"
+            if wording.informative_errors
+            else f"error: {result.outcome}"
+        )
         return f"{head}\n{body}".rstrip("\n"), cut
     if wording.result_header:
         return f"ok: {summary}\n{body}".rstrip("\n"), cut

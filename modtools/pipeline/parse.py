@@ -57,7 +57,9 @@ def parse_call(text: str) -> ToolCall:
     """
     value = parse_json(text)
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        raise _failure("not_json", "the call is no object with a string as its name", '{"name": "<tool>", "arguments": {...}}')
+        raise _failure(
+            "not_json", "the call is no object with a string as its name", '{"name": "<tool>", "arguments": {...}}'
+        )
     return ToolCall(value["name"], value.get("arguments"))
 
 
@@ -84,7 +86,9 @@ def _finite(digits: str) -> float:
 def _no_lone_surrogates(value: Any) -> None:
     """Walk the value; its depth is bounded by MAX_DEPTH already."""
     if isinstance(value, str) and _SURROGATE.search(value):
-        raise _failure("lone_surrogate", "a string holds half of a surrogate pair", "the character itself, or both halves")
+        raise _failure(
+            "lone_surrogate", "a string holds half of a surrogate pair", "the character itself, or both halves"
+        )
     if isinstance(value, dict):
         for key, item in value.items():
             _no_lone_surrogates(key)
@@ -115,7 +119,9 @@ def _diagnose(text: str, error: json.JSONDecodeError) -> ParseFailure:
     after_comma = text[at + 1 :].lstrip()[:1] if here == "," else ""
     where = f"character {at}"
     if (here in ("}", "]") and before == ",") or after_comma in ("}", "]"):
-        return _failure("trailing_comma", "a comma stands before a closing bracket", "no comma after the last item", where)
+        return _failure(
+            "trailing_comma", "a comma stands before a closing bracket", "no comma after the last item", where
+        )
     if here == "'":
         return _failure("single_quotes", "a string stands in single quotes", "double quotes", where)
     if here and ord(here) < 32 and "control character" in error.msg:
@@ -125,7 +131,9 @@ def _diagnose(text: str, error: json.JSONDecodeError) -> ParseFailure:
     if at >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
         return _failure("unbalanced", "a bracket or a quote is not closed", "every bracket and quote closed", where)
     if error.msg.startswith("Extra data") and here in ("}", "]"):
-        return _failure("unbalanced", "a bracket closes what was never opened", "as many closing as opening brackets", where)
+        return _failure(
+            "unbalanced", "a bracket closes what was never opened", "as many closing as opening brackets", where
+        )
     literal = re.match(r"True|False|None", text[at:])
     if literal:
         right = {"True": "true", "False": "false", "None": "null"}[literal.group()]

@@ -100,7 +100,9 @@ class Passage:
         if step == Step.PARSE:
             return self.call.name
         if step == Step.RESOLVE:
-            return f"{self.tool.contract.name} {self.tool.contract.version} of catalogue {self.pipeline.snapshot.version}"
+            return (
+                f"{self.tool.contract.name} {self.tool.contract.version} of catalogue {self.pipeline.snapshot.version}"
+            )
         if step == Step.CANONICALISE:
             return f"{self.operation.action} {' '.join(self.operation.resources)}".strip()
         if step == Step.CLASSIFY:
@@ -124,7 +126,9 @@ class Passage:
         snapshot, name = self.pipeline.snapshot, self.call.name
         self.tool = snapshot.tools.get(name)
         if self.tool is None and name in snapshot.retired:
-            raise _Ended(Failure("retired_tool", f'"{name[:64]}" is no longer offered: {snapshot.retired[name]}', "name"))
+            raise _Ended(
+                Failure("retired_tool", f'"{name[:64]}" is no longer offered: {snapshot.retired[name]}', "name")
+            )
         if self.tool is None:
             known = ", ".join(f'"{known}"' for known in snapshot.tools)
             raise _Ended(Failure("unknown_tool", f'there is no tool "{name[:64]}"', "name", f"one of {known}"))
@@ -186,7 +190,9 @@ class Passage:
         artefact = ""
         if len(result.body) > contract.observation_chars:
             artefact = self._keep(result.body)
-        text, cut = result_text(result, contract.observation_chars, self.pipeline.wording, artefact or "nothing (no disk)")
+        text, cut = result_text(
+            result, contract.observation_chars, self.pipeline.wording, artefact or "nothing (no disk)"
+        )
         code = result.code or ("result_too_large" if cut else "")
         return Observation(result.outcome, text, code, bool(code) and FAILURES[code].retryable, artefact)
 

@@ -48,7 +48,9 @@ def validate_arguments(contract: ToolContract, arguments: Any) -> tuple[dict[str
         arguments = {}
     if isinstance(arguments, str):
         what = "the arguments are a string"
-        return {}, [Failure("arguments_as_string", what, "arguments", "the JSON object itself, without quotes around it")]
+        return {}, [
+            Failure("arguments_as_string", what, "arguments", "the JSON object itself, without quotes around it")
+        ]
     if not isinstance(arguments, dict):
         return {}, [Failure("wrong_type", f"the arguments are {_kind(arguments)}", "arguments", "an object")]
     validator = _validator(json.dumps(contract.input_schema))
@@ -58,7 +60,9 @@ def validate_arguments(contract: ToolContract, arguments: Any) -> tuple[dict[str
         real = [error for error in errors if error.validator != "unevaluatedProperties"]
         failures = [_explain(_deepest(error)) for error in real or errors]
     except (OverflowError, RecursionError) as error:
-        failures = [Failure("invalid_argument", f"the arguments cannot be checked ({error})", "arguments", "smaller values")]
+        failures = [
+            Failure("invalid_argument", f"the arguments cannot be checked ({error})", "arguments", "smaller values")
+        ]
     return arguments, sorted(failures, key=lambda f: (_ORDER.index(f.code), f.where))
 
 
@@ -139,7 +143,9 @@ def _explain(error) -> Failure:
     if code == "unknown_property":
         declared = list(error.schema.get("properties", {}))
         extra = [name for name in rule if name not in declared and repr(name) in error.message]
-        return Failure(code, f"{_names(extra)} is not declared here", where, f"only {_names(declared)}" if declared else "")
+        return Failure(
+            code, f"{_names(extra)} is not declared here", where, f"only {_names(declared)}" if declared else ""
+        )
     if code == "wrong_type":
         wanted = value if isinstance(value, str) else " or ".join(value)
         return Failure(code, f"the value is {_kind(rule)}", where, f"a value of type {wanted}")
@@ -147,8 +153,12 @@ def _explain(error) -> Failure:
         wanted = ", ".join(json.dumps(v) for v in (value if error.validator == "enum" else [value]))
         return Failure(code, f"{_short(rule)} is not one of the values allowed", where, f"one of {wanted[:300]}")
     if code == "out_of_range":
-        return Failure(code, f"{_short(rule)} breaks {error.validator}", where, f"{error.validator} {json.dumps(value)[:100]}")
-    return Failure(code, f"{_short(rule)} fits no alternative of the schema", where, f"a value that satisfies {error.validator}")
+        return Failure(
+            code, f"{_short(rule)} breaks {error.validator}", where, f"{error.validator} {json.dumps(value)[:100]}"
+        )
+    return Failure(
+        code, f"{_short(rule)} fits no alternative of the schema", where, f"a value that satisfies {error.validator}"
+    )
 
 
 def _names(names: list[str]) -> str:
@@ -161,5 +171,12 @@ def _short(value: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    names = {bool: "a boolean", int: "an integer", float: "a number", str: "a string", list: "an array", dict: "an object"}
+    names = {
+        bool: "a boolean",
+        int: "an integer",
+        float: "a number",
+        str: "a string",
+        list: "an array",
+        dict: "an object",
+    }
     return names.get(type(value), "null")

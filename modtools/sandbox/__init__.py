@@ -1,8 +1,8 @@
 """Running code that nobody has read: three levels, strongest first, and one way to use them.
 
-    >>> from modtools.sandbox import run, strongest_level
-    >>> run(["-c", "print(6 * 7)"], workspace, level=strongest_level()).stdout
-    '42\\n'
+>>> from modtools.sandbox import run, strongest_level
+>>> run(["-c", "print(6 * 7)"], workspace, level=strongest_level()).stdout
+'42\\n'
 """
 
 from modtools.sandbox.box import run

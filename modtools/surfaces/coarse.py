@@ -81,12 +81,16 @@ def _loose(action: str, args: Mapping[str, Any]) -> dict[str, str]:
         where = f"arguments.args.{name}"
         if wanted is None:
             expected = f"only {', '.join(_PARAMETERS[action])}"
-            raise ToolFailure("unknown_property", f'"{name}" is not an argument of {action}', "arguments.args", expected)
+            raise ToolFailure(
+                "unknown_property", f'"{name}" is not an argument of {action}', "arguments.args", expected
+            )
         if wanted in taken:
             raise ToolFailure("unknown_property", f'"{name}" gives {wanted} a second time', where, f"{wanted} once")
         if isinstance(value, (dict, list)) or value is None:
             raise ToolFailure("wrong_type", f'"{name}" is no text', where, "a value of type string")
-        taken[wanted] = value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+        taken[wanted] = (
+            value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+        )
     if action == "run_tests":
         taken.setdefault("command", "python -m unittest")
     missing = [p for p in _PARAMETERS[action] if p not in taken]

@@ -73,7 +73,9 @@ def run_tests(context: Context, command: str) -> Operation:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ToolFailure("malformed_identifier", f"the command cannot be split ({error})", "arguments.command") from None
+        raise ToolFailure(
+            "malformed_identifier", f"the command cannot be split ({error})", "arguments.command"
+        ) from None
     names = words[3:]
     allowed = words[:3] in (["python", "-m", "unittest"], ["python3", "-m", "unittest"])
     if not allowed or not all(name in ("-v", "discover") or name.replace(".", "_").isidentifier() for name in names):
@@ -86,7 +88,9 @@ def run_tests(context: Context, command: str) -> Operation:
 def run_python(context: Context, code: str) -> Operation:
     """Canonical `run_python`: a program in the workspace folder."""
     if "\0" in code:
-        raise ToolFailure("malformed_identifier", "the code has a NUL character", "arguments.code", "Python source text")
+        raise ToolFailure(
+            "malformed_identifier", "the code has a NUL character", "arguments.code", "Python source text"
+        )
     return Operation("run_python", {"code": code}, ("workspace:",), Effect.EXECUTE)
 
 
@@ -131,7 +135,9 @@ def _replace(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
     text = context.workspace.read(path)
     starts = _occurrences(text, old)
     if not starts:
-        raise ToolFailure("precondition_failed", f'the old text is not in "{path}"', "arguments.old", "text as it stands there")
+        raise ToolFailure(
+            "precondition_failed", f'the old text is not in "{path}"', "arguments.old", "text as it stands there"
+        )
     if len(starts) > 1:
         lines = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts[:10])
         what = f'the old text occurs {len(starts)} times in "{path}", at lines {lines}'
@@ -158,13 +164,17 @@ def _write(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
 def _run_tests(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
     tests = arguments["tests"] or ["discover", "-s", "tests", "-t", "."]
     # An isolated interpreter leaves the workspace off its path, where `python -m unittest` would have it.
-    program = "import sys, unittest; sys.path.insert(0, ''); unittest.main(None, argv=['python -m unittest', *sys.argv[1:]])"
+    program = (
+        "import sys, unittest; sys.path.insert(0, ''); unittest.main(None, argv=['python -m unittest', *sys.argv[1:]])"
+    )
     box = _boxed(context, ["-c", program, *tests])
     output = re.sub(r"(Ran \d+ tests?) in [\d.]+s", r"\1", _output(context, box))  # no time that differs at each run
     if box.ended_by != "exit":
         return ToolResult(f"the tests were ended: {box.ended_by}", output, outcome=Outcome.PARTIAL, code="partial")
     data = {"exit_code": box.exit_code, "stdout": output}
-    return ToolResult(f"the tests {'passed' if box.exit_code == 0 else 'failed'}, exit code {box.exit_code}", output, data)
+    return ToolResult(
+        f"the tests {'passed' if box.exit_code == 0 else 'failed'}, exit code {box.exit_code}", output, data
+    )
 
 
 def _run_python(context: Context, arguments: Mapping[str, Any]) -> ToolResult:

@@ -55,7 +55,9 @@ class Workspace:
         except (ValueError, OSError, RuntimeError):  # outside, or a loop of links
             raise _outside(path, where) from None
         if relative == PurePosixPath("."):
-            raise ToolFailure("malformed_identifier", f'"{_shown(path)}" is the workspace itself', where, "a file in it")
+            raise ToolFailure(
+                "malformed_identifier", f'"{_shown(path)}" is the workspace itself', where, "a file in it"
+            )
         spelled = self._as_listed(root, relative.parts)
         if spelled is None and must_exist:
             raise ToolFailure("missing_path", f'there is no "{_shown(path)}"', where, self._hint(parts))
@@ -190,7 +192,9 @@ class Workspace:
             with os.fdopen(handle, "rb") as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
-                    raise ToolFailure("precondition_failed", f'"{path}" is not a file', "arguments.path", "the path of a file")
+                    raise ToolFailure(
+                        "precondition_failed", f'"{path}" is not a file', "arguments.path", "the path of a file"
+                    )
                 if status.st_size > MAX_READ_BYTES:
                     what = f'"{path}" has {status.st_size} bytes'
                     raise ToolFailure("precondition_failed", what, "arguments.path", f"at most {MAX_READ_BYTES}")

@@ -125,8 +125,10 @@ def check(root: Path) -> list[Difference]:
             differences.append(Difference(target.notebook, "", "not built"))
     for folder in ("notebooks", "solutions", "exercises"):
         present = {path.relative_to(root).as_posix() for path in root.glob(f"{folder}/*.ipynb")}
-        differences += [Difference(extra, "", "has no source")
-                        for extra in sorted(present - {target.notebook for target in planned})]
+        differences += [
+            Difference(extra, "", "has no source")
+            for extra in sorted(present - {target.notebook for target in planned})
+        ]
     for entry in ignored(root):
         if len(entry.cells) > IGNORED_SHARE * entry.code_cells:
             what = f"output unchecked in {len(entry.cells)} of {entry.code_cells} code cells; at most in a fifth"
@@ -175,8 +177,13 @@ def _execute(notebook: NotebookNode, path: Path) -> None:
     count = sum(cell.cell_type == "code" for cell in notebook.cells)
     with tqdm(total=count, desc=f"{path.parent.name}/{path.name}", unit="cell") as bar:
         client = NotebookClient(
-            notebook, timeout=CELL_TIMEOUT_S, kernel_name="python3", record_timing=False, store_widget_state=False,
-            resources={"metadata": {"path": str(path.parent)}}, on_cell_executed=lambda **_: bar.update(),
+            notebook,
+            timeout=CELL_TIMEOUT_S,
+            kernel_name="python3",
+            record_timing=False,
+            store_widget_state=False,
+            resources={"metadata": {"path": str(path.parent)}},
+            on_cell_executed=lambda **_: bar.update(),
         )
         try:
             client.execute()

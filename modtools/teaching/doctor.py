@@ -56,9 +56,12 @@ def _machine() -> Check:
     memory_gib, cores = psutil.virtual_memory().total / _GIB, os.cpu_count()
     ok = memory_gib >= _ROOMY_GIB
     return Check(
-        "machine", ok, f"{cores} cores, {memory_gib:.0f} GiB of memory",
-        "Enough for the embedded model." if ok else
-        f"The embedded model wants {_ROOMY_GIB} GiB: close other programs, or replay recorded runs.",
+        "machine",
+        ok,
+        f"{cores} cores, {memory_gib:.0f} GiB of memory",
+        "Enough for the embedded model."
+        if ok
+        else f"The embedded model wants {_ROOMY_GIB} GiB: close other programs, or replay recorded runs.",
     )
 
 
@@ -97,7 +100,9 @@ def _sandbox() -> Check:
         advice = "Code that the model writes runs boxed."
         return Check("sandbox", True, usable[0], f"{advice} Not here: {refused}" if refused else advice)
     return Check(
-        "sandbox", False, f"none ({refused})",
+        "sandbox",
+        False,
+        f"none ({refused})",
         "The code surface refuses to run; coarse, fine and replay work. On Linux, install bubblewrap.",
     )
 
@@ -110,9 +115,12 @@ def _cache() -> Check:
     free_gib = shutil.disk_usage(existing).free / _GIB
     ok = free_gib >= _ROOMY_GIB and os.access(existing, os.W_OK)
     return Check(
-        "cache", ok, f"{folder}, {free_gib:.0f} GiB free",
-        "Room for the model." if ok else
-        f"Needs {_ROOMY_GIB} GiB in a folder one can write: set MODTOOLS_CACHE to such a folder.",
+        "cache",
+        ok,
+        f"{folder}, {free_gib:.0f} GiB free",
+        "Room for the model."
+        if ok
+        else f"Needs {_ROOMY_GIB} GiB in a folder one can write: set MODTOOLS_CACHE to such a folder.",
     )
 
 

@@ -16,7 +16,8 @@ from modtools.teaching.explorer import code, explorer, table
 _FILES = {
     "shop/prices.py": 'RATE = 20\n\n\ndef with_tax(price):\n    """Return price with RATE percent added."""\n'
     "    return price + price * RATE // 100\n",
-    "shop/orders.py": "from shop.prices import with_tax\n\n\ndef total(prices):\n    return sum(with_tax(p) for p in prices)\n",
+    "shop/orders.py": "from shop.prices import with_tax\n\n\ndef total(prices):\n"
+    "    return sum(with_tax(p) for p in prices)\n",
     "README.md": "A shop with two modules.\n",
 }
 _DECODER = {
@@ -82,7 +83,11 @@ def ladder_text(result: Result) -> str:
 
 def ladder_html(result: Result) -> str:
     """The ladder as an HTML table, with the observation and what a decoder could have done."""
-    marks = {"passed": "&#10003; passed", "stopped": "&#10007; <b>stopped here</b>", "not reached": "&ndash; not reached"}
+    marks = {
+        "passed": "&#10003; passed",
+        "stopped": "&#10007; <b>stopped here</b>",
+        "not reached": "&ndash; not reached",
+    }
     rows = [[f"<b>{stage}</b>", marks[state], html.escape(found)] for stage, state, found in rungs(result)]
     note = ""
     if result.failure and result.failure.code in FAILURES and result.outcome != "success":

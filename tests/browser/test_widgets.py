@@ -24,7 +24,9 @@ def open_and_run(browser, jupyter, name: str, *cells: str) -> None:
 
     folder, address = jupyter
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    notebook.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}}
+    notebook.metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    }
     nbformat.write(notebook, folder / name)
     browser.get(address(name))
     wait = WebDriverWait(browser, 120)

@@ -65,7 +65,18 @@ def test_the_references_solve_every_task_on_every_surface(finished):
 
 def test_a_record_has_the_promised_fields_and_its_cost_parts_sum(finished):
     for record in read_run(finished)[1]:
-        assert set(record) >= {"arm", "task", "surface", "seed", "stratum", "success", "ended_by", "calls", "tokens", "outcomes"}
+        assert set(record) >= {
+            "arm",
+            "task",
+            "surface",
+            "seed",
+            "stratum",
+            "success",
+            "ended_by",
+            "calls",
+            "tokens",
+            "outcomes",
+        }
         assert tuple(record["tokens"]) == TOKEN_PARTS
         used = sum(t["usage"]["prompt_tokens"] + t["usage"]["completion_tokens"] for t in record["turns"])
         assert sum(record["tokens"].values()) == used
@@ -156,7 +167,9 @@ def test_a_folder_in_use_is_refused(finished, model, level):
 def test_a_model_that_only_talks_is_ended_by_its_budget_and_scores_nothing(tmp_path, level):
     talker = ScriptedModel(lambda messages: "I would first look at the file.", name="talker")
     records = run(Plan(surfaces=("fine",), per_stratum=1), talker, tmp_path, level)
-    assert {(r["ended_by"], r["budget_part"], r["success"]) for r in records} == {("budget", "failures_in_a_row", False)}
+    assert {(r["ended_by"], r["budget_part"], r["success"]) for r in records} == {
+        ("budget", "failures_in_a_row", False)
+    }
     assert all(r["codes"] == {"none_found": 3} and r["stages"] == {"extract": 3} for r in records)
 
 

@@ -100,8 +100,11 @@ def test_a_task_is_the_same_in_every_python_process():
     code = "from modtools.lab.tasks import generate; print(generate('fix_bug', 5, 4).digest)"
     printed = {
         subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])},
-            check=True, capture_output=True, text=True,
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])},
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
         for seed in ("1", "2")
     }

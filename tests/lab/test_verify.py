@@ -89,7 +89,8 @@ PRETENCES = {
     "prints what no parser likes": {TARGET: SHOUT.format(said="b'[' * 200_000") + "os._exit(0)\n"},
     "assertEqual does nothing": {TARGET: PATCH + "unittest.TestCase.assertEqual = lambda *_: None\n"},
     "the code behind assertEqual is exchanged": {
-        TARGET: PATCH + "unittest.TestCase._getAssertEqualityFunc.__code__ = (lambda *_: lambda *_, **__: None).__code__\n"
+        TARGET: PATCH
+        + "unittest.TestCase._getAssertEqualityFunc.__code__ = (lambda *_: lambda *_, **__: None).__code__\n"
     },
     "no failure is noted": {TARGET: PATCH + "unittest.TestResult.addFailure = lambda *_: None\n"},
     "tests do not run": {TARGET: PATCH + "unittest.TestCase.run = lambda self, result: result.startTest(self)\n"},

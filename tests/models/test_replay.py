@@ -64,7 +64,7 @@ def test_counting_scoring_and_masks_are_refused_by_name(tmp_path):
 
 
 def test_what_is_no_run_folder_is_refused(tmp_path):
-    with pytest.raises(RecordError, match="cannot be replayed"):
+    with pytest.raises(RecordError, match="manifest.json does not exist"):
         load_model(f"replay:{tmp_path}")
     record(tmp_path, episode("a", "a0"), {"task": "b"})
     with pytest.raises(RecordError, match="line 2"):

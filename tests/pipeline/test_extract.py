@@ -94,7 +94,9 @@ plain = st.none() | st.integers() | st.text(max_size=12)
 values = st.recursive(plain, lambda v: st.lists(v, max_size=3) | st.dictionaries(names, v, max_size=3), max_leaves=8)
 
 
-@given(st.dictionaries(names, values, max_size=4), st.sampled_from(["", "I think.\n", "<think>{</think>\n", "```json\n"]))
+@given(
+    st.dictionaries(names, values, max_size=4), st.sampled_from(["", "I think.\n", "<think>{</think>\n", "```json\n"])
+)
 def test_any_call_survives_its_surroundings(arguments, before):
     call = json.dumps({"name": "t", "arguments": arguments})
     after = "\n```" if before.startswith("```") else "\n"

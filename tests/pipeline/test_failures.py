@@ -48,5 +48,7 @@ def test_every_code_in_the_library_is_in_the_table():
     root = Path(__file__).resolve().parents[2] / "modtools"
     used = set()
     for path in [*root.joinpath("pipeline").glob("*.py"), *root.joinpath("surfaces").glob("*.py")]:
-        used |= set(re.findall(r'(?:ToolFailure|Failure|_fail|_failure|_Ended\(Failure)\(\s*"(\w+)"', path.read_text("utf-8")))
+        used |= set(
+            re.findall(r'(?:ToolFailure|Failure|_fail|_failure|_Ended\(Failure)\(\s*"(\w+)"', path.read_text("utf-8"))
+        )
     assert used and used <= set(FAILURES)

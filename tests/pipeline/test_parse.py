@@ -17,7 +17,7 @@ from modtools.pipeline.parse import MAX_CALL_CHARS, ParseFailure, parse_call, pa
         ('{"a": 1,}', "trailing_comma", "character"),
         ("[1, 2, ]", "trailing_comma", "character"),
         ("{'a': 1}", "single_quotes", "character 1"),
-        ('{"a": \'b\'}', "single_quotes", "character 6"),
+        ("{\"a\": 'b'}", "single_quotes", "character 6"),
         ('{"a": "x\ny"}', "control_character", "character 8"),
         ('{"a": "x\ty"}', "control_character", "character 8"),
         ('{"a": "x\x01y"}', "control_character", "character 8"),

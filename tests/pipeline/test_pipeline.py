@@ -20,7 +20,9 @@ OPEN = Policy((Rule("allow", "*"),))
 SCHEMA = {"type": "object", "properties": {"x": {}}}
 
 
-def tool(handler=lambda operation, context: ToolResult("done"), effect=Effect.READ, canonicalise=None, **fields) -> Tool:
+def tool(
+    handler=lambda operation, context: ToolResult("done"), effect=Effect.READ, canonicalise=None, **fields
+) -> Tool:
     contract = ToolContract(
         fields.pop("name", "t"), "A tool.", fields.pop("input_schema", SCHEMA), effect=effect,
         approval=fields.pop("approval", "none"), **fields,
@@ -136,7 +138,9 @@ def test_a_result_of_5_mb_is_bounded_and_kept_whole(tmp_path):
     audit = AuditLog(tmp_path)
     result = run(pipeline(tool(lambda o, c: ToolResult("much", body)), audit=audit))
     assert result.outcome == Outcome.SUCCESS and result.observation.code == "result_too_large"
-    assert len(result.observation.text) < 4300 and "start" in result.observation.text and "end" in result.observation.text
+    assert (
+        len(result.observation.text) < 4300 and "start" in result.observation.text and "end" in result.observation.text
+    )
     assert (tmp_path / "artefacts" / result.observation.artefact).read_text() == body
 
 
@@ -160,7 +164,9 @@ def test_policy_sees_the_canonical_operation_and_not_the_text():
         return Operation("read", {"x": "secret"}, ("workspace:secret",), Effect.READ)
 
     denied = Policy((Rule("allow", "*"), Rule("deny", "read", "workspace:secret")))
-    result = run(pipeline(tool(lambda o, c: seen.append(o), canonicalise=canonicalise), policy=denied), call(x="harmless"))
+    result = run(
+        pipeline(tool(lambda o, c: seen.append(o), canonicalise=canonicalise), policy=denied), call(x="harmless")
+    )
     assert result.outcome == Outcome.PERMISSION_DENIED and seen == []
 
 
@@ -174,7 +180,12 @@ def test_what_no_rule_allows_is_denied_and_the_order_of_rules_never_matters():
 
 def test_a_contract_that_says_nothing_needs_approval():
     bare = ToolContract("t", "A tool.", SCHEMA)
-    assert (bare.effect, bare.idempotent, bare.concurrency, bare.approval) == (Effect.WRITE, False, "exclusive", "required")
+    assert (bare.effect, bare.idempotent, bare.concurrency, bare.approval) == (
+        Effect.WRITE,
+        False,
+        "exclusive",
+        "required",
+    )
     assert run(pipeline(replace(tool(), contract=bare))).outcome == Outcome.APPROVAL_REQUIRED
 
 

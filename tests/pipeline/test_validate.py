@@ -27,7 +27,11 @@ def test_an_argument_the_tool_does_not_know_is_refused_by_name():
     ("schema", "value", "where"),
     [
         ({"type": "object", "properties": {"k": {"type": "integer"}}}, {"j": 1}, "arguments.a"),
-        ({"type": "array", "items": {"type": "object", "properties": {"k": {}}}}, [{"k": 1}, {"j": 1}], "arguments.a[1]"),
+        (
+            {"type": "array", "items": {"type": "object", "properties": {"k": {}}}},
+            [{"k": 1}, {"j": 1}],
+            "arguments.a[1]",
+        ),
         ({"anyOf": [{"type": "null"}, {"type": "object", "properties": {"k": {}}}]}, {"k": 1, "j": 1}, "arguments.a"),
         ({"allOf": [{"properties": {"k": {}}}, {"properties": {"l": {}}}]}, {"k": 1, "l": 1, "j": 1}, "arguments.a"),
         ({"type": "array", "prefixItems": [{"properties": {"k": {}}}]}, [{"j": 1}], "arguments.a[0]"),

@@ -7,8 +7,15 @@ from modtools.sandbox.timed import run_timed
 
 
 def test_a_program_runs_in_the_workspace(tmp_path):
-    result = run_timed(["-c", "import sys; print(open('a').read(), sys.stdin.read())"], _with(tmp_path), Limits(), b"given")
-    assert (result.exit_code, result.stdout, result.ended_by, result.level) == (0, "text given\n", "exit", "rlimits_only")
+    result = run_timed(
+        ["-c", "import sys; print(open('a').read(), sys.stdin.read())"], _with(tmp_path), Limits(), b"given"
+    )
+    assert (result.exit_code, result.stdout, result.ended_by, result.level) == (
+        0,
+        "text given\n",
+        "exit",
+        "rlimits_only",
+    )
 
 
 def test_an_error_keeps_its_exit_code_and_traceback(tmp_path):

@@ -150,7 +150,13 @@ def test_without_a_sandbox_programs_are_unavailable_and_files_still_work(root):
 
 def test_programs_run_in_the_box_and_their_errors_are_pythons_own(root):
     level = strongest_level()
-    good = ask(root, "code", level=level, tool="run_python", code="open('made.txt', 'w').write('hi'); print(open('src/b.py').read())")
+    good = ask(
+        root,
+        "code",
+        level=level,
+        tool="run_python",
+        code="open('made.txt', 'w').write('hi'); print(open('src/b.py').read())",
+    )
     assert good.observation.text == "ok: exit code 0\nZ = 3" and (root / "made.txt").read_text() == "hi"
     bad = ask(root, "code", level=level, tool="run_python", code="import nothing_here")
     assert bad.outcome == "partial" and bad.observation.code == "program_error"
@@ -163,10 +169,18 @@ def test_test_runs_say_the_same_at_each_run_and_name_no_machine_path(root):
     (root / "tests" / "test_a.py").write_text(
         "import unittest\nfrom src import a\nclass T(unittest.TestCase):\n    def test_x(self):\n        self.assertEqual(a.X, 2)\n"
     )
-    commands = ("python -m unittest", "python3 -m unittest -v", "python -m unittest tests.test_a", "python -m unittest discover")
+    commands = (
+        "python -m unittest",
+        "python3 -m unittest -v",
+        "python -m unittest tests.test_a",
+        "python -m unittest discover",
+    )
     results = [ask(root, "fine", level=strongest_level(), tool="run_tests", command=command) for command in commands]
     assert len({result.observation.text for result in results}) == 1
-    assert "ok: the tests failed, exit code 1" in results[0].observation.text and str(root) not in results[0].observation.text
+    assert (
+        "ok: the tests failed, exit code 1" in results[0].observation.text
+        and str(root) not in results[0].observation.text
+    )
     assert "AssertionError: 1 != 2" in results[0].observation.text
 
 

@@ -29,7 +29,9 @@ def code(act, *arguments, **named) -> str:
     return raised.value.failure.code
 
 
-@pytest.mark.parametrize("path", ["src/a.py", "./src/a.py", "src//a.py", "src/../src/a.py", "src/./a.py", "src/b/../a.py"])
+@pytest.mark.parametrize(
+    "path", ["src/a.py", "./src/a.py", "src//a.py", "src/../src/a.py", "src/./a.py", "src/b/../a.py"]
+)
 def test_many_spellings_have_one_canonical_path(workspace, path):
     assert workspace.canonical(path) == "src/a.py"
 

@@ -13,7 +13,7 @@ from modtools.teaching.sources import solution, stub
 
 ROOT = Path(__file__).resolve().parents[2]
 
-LESSON = '''\
+LESSON = """\
 # %% [markdown] id="title"
 # # A lesson
 #
@@ -32,8 +32,8 @@ print(f"{sys.prefix}/lib", object())
 
 # %% id="most"
 3 + 3
-'''
-EXERCISE = '''\
+"""
+EXERCISE = """\
 # %% [markdown] id="title"
 # # An exercise
 
@@ -50,7 +50,7 @@ def double(x):
 ### BEGIN SOLUTION
 print(double(21))
 ### END SOLUTION
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,9 @@ def test_the_check_finds_an_edited_notebook(built, edit):
     found = builder.check(built)
     path.write_bytes(kept)
     assert [(difference.notebook, difference.where) for difference in found] in (
-        [("notebooks/00_lesson.ipynb", "sum")], [("notebooks/00_lesson.ipynb", "")])
+        [("notebooks/00_lesson.ipynb", "sum")],
+        [("notebooks/00_lesson.ipynb", "")],
+    )
 
 
 def test_the_check_finds_a_notebook_without_source_and_a_source_without_notebook(built):
@@ -157,15 +159,18 @@ def test_a_failing_cell_leaves_the_committed_notebook_as_it_was(built):
     assert path.read_bytes() == kept
 
 
-@pytest.mark.parametrize(("old", "new", "complaint"), [
-    (' id="sum"', "", "id None"),
-    ('id="sum"', 'id="more"', "two cells have the id 'more'"),
-    ('id="sum"', 'id="setup"', "which the build writes itself"),
-    ('id="sum"', 'id="sum" tags=["live"]', "nbval-ignore-output"),
-    ('id="sum"', 'id="sum" tags=["nbval-skip"]', "which is counted"),
-    ("# # A lesson", "# A lesson", "one '# Title'"),
-    ("# What it says.", "# # Another title", "one '# Title'"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        (' id="sum"', "", "id None"),
+        ('id="sum"', 'id="more"', "two cells have the id 'more'"),
+        ('id="sum"', 'id="setup"', "which the build writes itself"),
+        ('id="sum"', 'id="sum" tags=["live"]', "nbval-ignore-output"),
+        ('id="sum"', 'id="sum" tags=["nbval-skip"]', "which is counted"),
+        ("# # A lesson", "# A lesson", "one '# Title'"),
+        ("# What it says.", "# # Another title", "one '# Title'"),
+    ],
+)
 def test_a_source_that_breaks_a_convention_is_refused(tmp_path, old, new, complaint):
     (tmp_path / "course/lessons").mkdir(parents=True)
     (tmp_path / "course/lessons/00_lesson.py").write_text(LESSON.replace(old, new))
@@ -173,19 +178,24 @@ def test_a_source_that_breaks_a_convention_is_refused(tmp_path, old, new, compla
         builder.check(tmp_path)
 
 
-@pytest.mark.parametrize(("source", "complaint"), [
-    ("### BEGIN SOLUTION\nx = 1", "without its partner"),
-    ("x = 1\n### END SOLUTION", "without its partner"),
-    ("### BEGIN SOLUTION\n### STUB: y = ...\nx = 1\n### END SOLUTION", "matches no line"),
-])
+@pytest.mark.parametrize(
+    ("source", "complaint"),
+    [
+        ("### BEGIN SOLUTION\nx = 1", "without its partner"),
+        ("x = 1\n### END SOLUTION", "without its partner"),
+        ("### BEGIN SOLUTION\n### STUB: y = ...\nx = 1\n### END SOLUTION", "matches no line"),
+    ],
+)
 def test_a_stub_that_does_not_fit_its_answer_is_refused(source, complaint):
     with pytest.raises(UsageError, match=complaint):
         stub(source, "cell")
 
 
 def test_a_stub_keeps_its_own_indentation():
-    source = "def f(xs):\n    ### BEGIN SOLUTION\n    ### STUB: for x in xs:\n    ### STUB:     ...\n" \
-             "    for x in xs:\n        print(x)\n    ### END SOLUTION"
+    source = (
+        "def f(xs):\n    ### BEGIN SOLUTION\n    ### STUB: for x in xs:\n    ### STUB:     ...\n"
+        "    for x in xs:\n        print(x)\n    ### END SOLUTION"
+    )
     assert stub(source, "cell") == "def f(xs):\n    for x in xs:\n        ..."
     assert solution(source).splitlines()[1:3] == ["    ### BEGIN SOLUTION", "    for x in xs:"]
 

@@ -37,8 +37,10 @@ def test_an_empty_cache_is_found_and_the_command_that_fills_it_is_named(tmp_path
 
 
 def test_a_missing_torch_is_advice_not_a_crash():
-    code = "import sys; sys.modules['torch'] = None; from modtools.teaching.doctor import checks; " \
-           "print([check.advice for check in checks() if check.name == 'torch'])"
+    code = (
+        "import sys; sys.modules['torch'] = None; from modtools.teaching.doctor import checks; "
+        "print([check.advice for check in checks() if check.name == 'torch'])"
+    )
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "pip install torch" in result.stdout
 

@@ -37,9 +37,7 @@ NEW = (
 )
 BESIDE = (
     "{name}",
-    "def {name}(units):\n"
-    '    """Return units raised by {extra}."""\n'
-    "    return units + {extra}",
+    'def {name}(units):\n    """Return units raised by {extra}."""\n    return units + {extra}',
     ("(1)", "(20)"),
 )
 

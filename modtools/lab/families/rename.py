@@ -25,9 +25,7 @@ from modtools.lab.vocabulary import QUALIFIERS, THINGS, VERBS, cast, make_packag
 WORK = (
     (
         "{name}",
-        "def {name}(units):\n"
-        '    """Return what one round of units comes to."""\n'
-        "    return units * {factor} + {extra}",
+        'def {name}(units):\n    """Return what one round of units comes to."""\n    return units * {factor} + {extra}',
         ("(0)", "(7)", "(3000)"),
     ),
     (
