@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modtools.errors import UsageError
+from modtools.errors import RecordError, UsageError
 from modtools.models.cache import cache_dir
+from modtools.records import write_json
 
 if TYPE_CHECKING:
     import torch
@@ -78,8 +77,8 @@ def _cpu_times_ms() -> tuple[dict[str, float], str]:
         return known[machine], f"remembered in {path}"
     times_ms = {name: _probe_ms(getattr(torch, name)) for name in ("float32", "bfloat16")}
     try:
-        _replace(path, json.dumps(known | {machine: times_ms}, indent=2))
-    except OSError as error:
+        write_json(path, known | {machine: times_ms})
+    except RecordError as error:
         return times_ms, f"measured now, not remembered: {error}"
     return times_ms, f"measured now, remembered in {path}"
 
@@ -101,10 +100,3 @@ def _probe_ms(dtype: torch.dtype) -> float:
                 torch.nn.functional.linear(torch.nn.functional.linear(tokens, up), down)
             times_ms.append((time.perf_counter() - start) * 1000)
     return min(times_ms)
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(f".{os.getpid()}")
-    new.write_text(text, "utf-8")
-    os.replace(new, path)
