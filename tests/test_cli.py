@@ -54,3 +54,22 @@ def test_the_version_is_the_packages():
 def test_what_cannot_be_written_is_exit_code_2_too(tmp_path):
     result = _run("doctor", "--json", str(tmp_path))
     assert result.returncode == 2 and "cannot write" in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--preset", "quick", "--seeds", "2"), "leave --per-stratum and --seeds out"),
+        (("--preset", "slow"), "expected quick"),
+        (("--seeds", "0"), "at least 1"),
+        (("--surfaces", "fine,rough"), "coarse, fine, code"),
+        (("--sandbox", "strong"), "expected strongest"),
+        (("--model", "replay:nowhere"), "manifest.json does not exist"),
+        (("--model", "no/such-model"), "allow the download"),
+        (("--model", "replay:nowhere", "--allow-download"), "options are: none"),
+    ],
+)
+def test_wrong_options_of_a_run_are_one_line_and_leave_nothing(arguments, said, tmp_path):
+    result = _run("lab", "run", "--out", str(tmp_path / "run"), *arguments)
+    assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr
+    assert not (tmp_path / "run").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,11 +33,14 @@ def run_command(
     ] = "embedded",
     preset: Annotated[str, typer.Option(help="quick: one task a stratum, one seed, a short budget.")] = "",
     surfaces: SurfacesOption = "coarse,fine,code",
-    per_stratum: Annotated[int, typer.Option(help="Tasks a stratum.")] = 3,
-    seeds: Annotated[int, typer.Option(help="Repetitions of each task.")] = 1,
+    per_stratum: Annotated[int | None, typer.Option(help="Tasks a stratum; 3 where not given.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Repetitions of each task; 1 where not given.")] = None,
     task_seed: Annotated[int, typer.Option(help="Seed from which the tasks are drawn.")] = 0,
     temperature: Annotated[float, typer.Option(help="Of the sampling; 0 takes the likeliest token.")] = 0.0,
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16; chosen by a probe where empty.")] = "",
+    allow_download: Annotated[
+        bool, typer.Option(help="A hub id that is not in the local cache may be fetched.")
+    ] = False,
     sandbox: SandboxOption = "strongest",
     json_file: JsonOption = None,
 ) -> None:
@@ -47,13 +51,19 @@ def run_command(
 
     if preset not in ("", "quick"):
         raise UsageError(f"there is no preset {preset!r}; expected quick")
+    if preset and (per_stratum, seeds) != (None, None):
+        raise UsageError("--preset says how many tasks and seeds; leave --per-stratum and --seeds out, or the preset")
+    per_stratum, seeds = (3 if per_stratum is None else per_stratum), (1 if seeds is None else seeds)
+    if temperature == 0 and seeds > 1:
+        print("note: at temperature 0 the seeds repeat each other; give --temperature, e.g. 0.7", file=sys.stderr)
     size = QUICK if preset else Plan(per_stratum=per_stratum, seeds=seeds)
     plan = replace(size, surfaces=_names(surfaces), task_seed=task_seed, temperature=temperature)
     level = _level(sandbox)
     if model == "scripted":
         loaded = reference_model(plan, level)
     else:
-        loaded = load_model(model, **({"dtype": dtype} if dtype else {}))
+        options = {"dtype": dtype} if dtype else {}
+        loaded = load_model(model, **options, **({"allow_download": True} if allow_download else {}))
     _run_and_report(plan, loaded, out, level, json_file)
 
 

@@ -176,5 +176,5 @@ def _from_hub(model_id: str, revision: str | None, allow_download: bool) -> Path
             raise MissingPieceError(f"model {model_id}: could not be downloaded: {error}") from error
         raise MissingPieceError(
             f"model {model_id} is neither a folder nor in the local hub cache (its size is known to the hub only); "
-            f"`hf download {model_id}` fetches it, or pass allow_download=True"
+            f"`hf download {model_id}` fetches it, or allow the download (--allow-download, allow_download=True)"
         ) from error

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from modtools.errors import UsageError
 from modtools.models.model import Model
 
 
@@ -24,15 +27,26 @@ def load_model(spec: str, **options: Any) -> Model:
     if spec in ("embedded", "embedded-base"):
         from modtools.models.embedded import load_embedded
 
-        return load_embedded(**options)
+        return _call(load_embedded, spec, options)
     if spec == "scripted":
         from modtools.models.scripted import ScriptedModel
 
-        return ScriptedModel(**options)
+        return _call(ScriptedModel, spec, options)
     if spec.startswith("replay:"):
         from modtools.models.replay import ReplayModel
 
-        return ReplayModel(Path(spec.removeprefix("replay:")), **options)
+        return _call(ReplayModel, spec, options, Path(spec.removeprefix("replay:")))
     from modtools.models.huggingface import load_huggingface
 
-    return load_huggingface(spec, **options)
+    return _call(load_huggingface, spec, options, spec)
+
+
+def _call(backend: Callable[..., Model], spec: str, options: dict[str, Any], *first: Any) -> Model:
+    """Call a backend; an option it does not take, or one that is missing, is the user's error and not a TypeError."""
+    signature = inspect.signature(backend)
+    try:
+        signature.bind(*first, **options)
+    except TypeError as error:
+        takes = ", ".join(list(signature.parameters)[len(first) :]) or "none"
+        raise UsageError(f"model {spec!r}: {error}; its options are: {takes}") from None
+    return backend(*first, **options)

@@ -23,7 +23,8 @@ ENVELOPE = '{"name": "<tool>", "arguments": {...}}'
 FINISH = '{"finish": true}'
 MAX_REPLY_CHARS = 400_000
 
-_REASONING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+# At the start of a line only: inside an argument's string the same letters are just text.
+_REASONING = re.compile(r"^[ \t]*<think>.*?(?:</think>|\Z)", re.DOTALL | re.MULTILINE)
 _TAG = re.compile(r"<(/)?tool_call>")
 # An object the text cuts off: a brace, then a quoted key and its colon, as far as the text goes.
 _BEGINS_OBJECT = re.compile(r"""\{\s*(?:["'][^"'\n]*(?:["']\s*(?::|\Z)|\Z)|\Z)""")
@@ -198,7 +199,7 @@ def _take(text: str, found: _Found, finish_reason: str) -> Extraction:
         value = parse_json(body)
     except ParseFailure:
         return Extraction(body, span)  # the next stage says what is wrong with it
-    if value == {"finish": True}:
+    if list(value) == ["finish"] and value["finish"] is True:
         return Extraction("", span, finish=True)
     problem = _envelope_problem(value)
     if problem:

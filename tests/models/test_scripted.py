@@ -82,3 +82,10 @@ def test_the_digest_follows_the_script():
     digests = {load_model("scripted", script=script).digest for script in (["a"], ["b"], {("t",): ["a"]})}
     assert len(digests) == 3
     assert load_model("scripted", script=["a"]).digest in digests
+
+
+def test_an_option_that_a_backend_does_not_take_names_those_it_takes():
+    with pytest.raises(UsageError, match="'allow_download'.*options are: device, dtype"):
+        load_model("embedded", allow_download=True)
+    with pytest.raises(UsageError, match="missing a required argument: 'script'"):
+        load_model("scripted")

@@ -62,6 +62,8 @@ def test_the_one_call_is_found(text):
         ('{"name": "read_file", "parameters": {"path": "a"}}', "stop", "wrong_wrapper"),
         ('{"name": "read_file", "path": "a"}', "stop", "wrong_wrapper"),
         ('{"finish": "yes"}', "stop", "wrong_wrapper"),
+        ('{"finish": 1}', "stop", "wrong_wrapper"),
+        ('{"finish": true, "name": "x"}', "stop", "wrong_wrapper"),
         ('read_file(path="a")', "stop", "wrong_wrapper"),
         ("<function=read_file>{}</function>", "stop", "wrong_wrapper"),
         ("Action: read_file\nAction Input: a", "stop", "wrong_wrapper"),
@@ -83,6 +85,13 @@ def test_two_calls_back_to_back_are_one_refusal_and_never_half_a_call():
 def test_finish_is_read_in_the_same_places():
     for text in (FINISH, f"All done.\n{FINISH}\n", f"```json\n{FINISH}\n```", f"<tool_call>{FINISH}</tool_call>"):
         assert extract(text).finish
+
+
+@pytest.mark.parametrize("marker", ["<think>", "</think>", "<tool_call>", "</tool_call>", "```", "[", FINISH, CALL])
+def test_markers_inside_an_argument_are_just_text(marker):
+    call = json.dumps({"name": "write_file", "arguments": {"path": "a", "content": f"x {marker} y\n{marker}"}})
+    for text in (call, f"Now.\n```json\n{call}\n```", f"<tool_call>{call}</tool_call>"):
+        assert extract(text).text == call
 
 
 def test_a_surplus_bracket_is_left_to_the_parser():
