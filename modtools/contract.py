@@ -147,10 +147,19 @@ class Operation:
     resources: tuple[str, ...]
     effect: Effect
 
+    def __post_init__(self):
+        texts = isinstance(self.action, str) and isinstance(self.resources, tuple)
+        if not texts or not all(isinstance(r, str) for r in self.resources) or not isinstance(self.effect, Effect):
+            raise UsageError(f"operation {self.action!r}: expected a name, a tuple of resource names, and an Effect")
+        digest(dict(self.arguments))  # raises for what is not JSON
+
     @property
     def digest(self) -> str:
         """SHA-256 of action and arguments."""
         return digest({"action": self.action, "arguments": dict(self.arguments)})
+
+
+_HANDLER_OUTCOMES = (Outcome.SUCCESS, Outcome.PARTIAL, Outcome.BACKGROUND_ACCEPTED, Outcome.UNKNOWN_OUTCOME)
 
 
 @dataclass(frozen=True)
@@ -171,6 +180,12 @@ class ToolResult:
     data: Mapping[str, Any] = field(default_factory=dict)
     outcome: Outcome = Outcome.SUCCESS
     code: str = ""
+
+    def __post_init__(self):
+        if not isinstance(self.summary, str) or not isinstance(self.body, str) or not isinstance(self.data, Mapping):
+            raise UsageError("a tool result has a summary and a body of type str, and a mapping as its data")
+        if self.outcome not in _HANDLER_OUTCOMES:
+            raise UsageError(f"a handler ends in one of {', '.join(_HANDLER_OUTCOMES)}, not in {self.outcome!r}")
 
 
 @dataclass(frozen=True)
@@ -194,7 +209,7 @@ class ToolFailure(Exception):
     """Raised by a canonicaliser or handler that declines *before* any effect, with one Failure."""
 
     def __init__(self, code: str, what: str, where: str = "", expected: str = ""):
-        self.failure = Failure(code, what, where, expected)
+        self.failure = Failure(str(code), str(what), str(where), str(expected))
         super().__init__(what)
 
 

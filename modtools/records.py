@@ -72,6 +72,8 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         data = Path(path).read_bytes()
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error}") from error
     records = []
     for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), 1):
         try:
@@ -119,5 +121,7 @@ def read_json(path: Path) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RecordError(f"{path} does not exist") from None
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error}") from error
     except ValueError as error:
         raise RecordError(f"{path} is not JSON: {error}") from None

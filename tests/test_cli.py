@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -62,6 +63,8 @@ def test_what_cannot_be_written_is_exit_code_2_too(tmp_path):
         (("--preset", "quick", "--seeds", "2"), "leave --per-stratum and --seeds out"),
         (("--preset", "slow"), "expected quick"),
         (("--seeds", "0"), "at least 1"),
+        (("--per-stratum", "100000"), "expected 1 to 200"),
+        (("--model", "scripted", "--dtype", "float32"), "takes neither"),
         (("--surfaces", "fine,rough"), "coarse, fine, code"),
         (("--sandbox", "strong"), "expected strongest"),
         (("--model", "replay:nowhere"), "manifest.json does not exist"),
@@ -73,3 +76,17 @@ def test_wrong_options_of_a_run_are_one_line_and_leave_nothing(arguments, said, 
     result = _run("lab", "run", "--out", str(tmp_path / "run"), *arguments)
     assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_the_references_solve_the_quick_preset(tmp_path):
+    result = _run(
+        "lab", "run", "--preset", "quick", "--model", "scripted", "--out", str(tmp_path), "--json", str(tmp_path / "j")
+    )
+    assert result.returncode == 0, result.stderr
+    success = json.loads((tmp_path / "j").read_text())["success"]
+    assert {name: cell["all"]["value"] for name, cell in success.items()} == {"coarse": 1.0, "fine": 1.0, "code": 1.0}
+
+
+def test_checking_no_tasks_is_refused():
+    result = _run("lab", "check", "--per-stratum", "0")
+    assert result.returncode == 2 and "expected 1 to 200" in result.stderr

@@ -17,8 +17,8 @@
 # %% [markdown] id="machine"
 # ## Your machine
 #
-# Every check says what was found, what it means, and what to do about it. Nothing here has to be perfect: without a
-# sandbox the code surface is refused and everything else works.
+# Every check says what was found, what it means, and what to do about it. Nothing here has to be perfect. Without a
+# sandbox this notebook still works; the lab, which runs programs that a model wrote, then refuses unless you insist.
 
 # %% id="doctor" tags=["live", "nbval-ignore-output"]
 from modtools.teaching.doctor import checks
@@ -94,8 +94,8 @@ for path in ("shop/../shop/./prices.py", "shop/../../etc/passwd", "shop/price.py
     print(f"{path:26} -> {result.outcome}: {result.operation.resources if result.operation else result.observation.text}")
 
 # %% [markdown] id="audit"
-# Two things come out of every call: the observation for the model, and an audit record for people. The audit keeps
-# digests, versions and the decision. It does not keep the argument itself, and the model never sees it.
+# Two things come out of every call: the observation for the model, and an audit record for people. The record holds
+# digests, versions and the decision; the raw reply is kept beside it, under its digest. The model sees none of it.
 
 # %% id="audit-line"
 line = [line for line in ladder.pipeline.audit.lines() if line["request"] == good.request][-1]

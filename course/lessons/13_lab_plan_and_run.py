@@ -7,7 +7,7 @@
 # After this notebook you can
 #
 # - say what the coarse, the fine and the code surface ask a model to write for the same change;
-# - explain what the complexity c of a task counts, and check a claim that a task has a given c;
+# - explain what the complexity c of a task counts, and check that no call of a reference is spare;
 # - run the lab, stop it anywhere, go on, and read where calls die.
 #
 # Contents: a task · three surfaces side by side · what a surface costs before anything happens · a run with a perfect
@@ -31,10 +31,11 @@ print(f"{len(task.files)} files, {lines} lines, {len(task.tests)} test files")
 
 # %% [markdown] id="c"
 # c is the least number of calls that a reference needs on the fine surface, when it sees nothing but this sentence and
-# the results of its own earlier calls. That is a claim, so it is proven. Drop any call of the reference, withhold its
+# the results of its own earlier calls. That is a claim, so it is checked. Drop any call of the reference, withhold its
 # observation, and the task must fail. `modtools lab check` does this for every task and every surface; here is one.
+# (It shows that no call is spare. Why no *other* solution is shorter is argued in the docstring of each task family.)
 
-# %% id="prove"
+# %% id="check-task"
 from modtools.lab.check import check_task
 from modtools.sandbox import strongest_level
 
@@ -43,9 +44,9 @@ problems = list(check_task(task, ("coarse", "fine", "code"), level))
 print("proofs that failed:", problems)
 
 # %% [markdown] id="failing-thing"
-# The proof would notice a wrong claim. Say that the same task needs four calls:
+# The check would notice a wrong claim. Say that the same task needs four calls:
 
-# %% id="prove-wrong"
+# %% id="check-wrong"
 from dataclasses import replace
 
 for problem in check_task(replace(task, c=4), ("fine",), level):
@@ -185,7 +186,7 @@ death_figure(real_data)
 # - The module lists four fine tools. `replace_in_file` is an addition of ours, declared and with a switch to turn it
 #   off, since without it every edit is a whole-file write.
 # - The module counts a task's operations without saying for whom. Here c counts calls of a reference that sees only
-#   the text and its own observations, and that is proven by dropping each call.
+#   the text and its own observations, and it is checked by dropping each call.
 # - "Code composes, so its cost grows slowly" holds when one operation is repeated. With u different payloads that cannot
 #   be computed, output grows at least with u. Tasks therefore carry u beside c.
 
@@ -216,6 +217,6 @@ for option in question.options:
 #
 # - The three surfaces reach the same operations on the same workspace under the same policy; only what the model must
 #   write differs.
-# - c is a proven number: every call of the reference is needed.
-# - A run survives being killed, and its manifest pins everything that could change a number.
+# - c is checked, not asserted: every call of the reference is needed.
+# - A run survives being killed, and its manifest pins model, tasks, surfaces, policy, budget and versions.
 # - A floor compares nothing. Look at where calls die.

@@ -7,8 +7,10 @@ catalogue snapshot".
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from modtools.contract import Tool, digest
 from modtools.errors import UsageError
@@ -30,9 +32,10 @@ class Snapshot:
 
     @classmethod
     def of(cls, tools: tuple[Tool, ...], version: int = 1, retired: Mapping[str, str] | None = None) -> Snapshot:
-        """Build a snapshot from tools; UsageError where two tools share a name."""
+        """Build a snapshot from tools; UsageError where two share a name, or a schema is no JSON Schema."""
         by_name: dict[str, Tool] = {}
         for tool in tools:
+            _check_schemas(tool)
             if tool.contract.name in by_name:
                 raise UsageError(f"two tools are named {tool.contract.name!r}; names in one snapshot must differ")
             by_name[tool.contract.name] = tool
@@ -47,3 +50,25 @@ class Snapshot:
     def schema_text(self) -> str:
         """What the prompt says of the tools: one JSON object a line. Its tokens are l(s)."""
         return "\n".join(tool.contract.schema_text for tool in self.tools.values())
+
+
+@lru_cache(maxsize=512)
+def _schema_problem(schema_text: str) -> str:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(json.loads(schema_text))
+    except SchemaError as error:
+        return f"{error.message[:200]} (at {'/'.join(map(str, error.path)) or 'its root'})"
+    return ""
+
+
+def _check_schemas(tool: Tool) -> None:
+    for name, schema in (("input_schema", tool.contract.input_schema), ("output_schema", tool.contract.output_schema)):
+        try:
+            problem = _schema_problem(json.dumps(schema)) if schema is not None else ""
+        except (TypeError, ValueError) as error:
+            problem = f"it is not JSON: {error}"
+        if problem:
+            raise UsageError(f"tool {tool.contract.name}: {name} is no JSON Schema: {problem}")

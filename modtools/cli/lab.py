@@ -60,6 +60,10 @@ def run_command(
     plan = replace(size, surfaces=_names(surfaces), task_seed=task_seed, temperature=temperature)
     level = _level(sandbox)
     if model == "scripted":
+        if dtype or allow_download:
+            raise UsageError("--model scripted plays the references; it takes neither --dtype nor --allow-download")
+        # A script's tokens are short pieces, so its programs need more of them than a model's would.
+        plan = replace(plan, budget=replace(plan.budget, reply_tokens=4000))
         loaded = reference_model(plan, level)
     else:
         options = {"dtype": dtype} if dtype else {}
@@ -152,7 +156,7 @@ def _report(folder: Path, manifest: dict, records: list, json_file: Path | None)
     console = Console()
     console.print(table)
     console.print(finding(data), highlight=False)
-    console.print(f"sandbox {manifest['pinned']['sandbox_level']}; report: {path}", soft_wrap=True, highlight=False)
+    print(f"sandbox {manifest['pinned']['sandbox_level']}; report: {path}")
     write_json(json_file, data)
 
 

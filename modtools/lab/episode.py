@@ -80,10 +80,10 @@ class Job:
 class _Episode:
     """An episode under way: messages, workspace, and what has been counted so far."""
 
-    def __init__(self, job: Job, setting: Setting, audit: AuditLog, attempt: str):
+    def __init__(self, job: Job, setting: Setting, audit: AuditLog, attempt: str, prefix: str = "modtools-episode-"):
         self.job, self.setting, self.attempt = job, setting, attempt
         self.messages: list[Message] = list(first_messages(job.task, job.surface))
-        self.folder = Path(tempfile.mkdtemp(prefix="modtools-episode-"))
+        self.folder = Path(tempfile.mkdtemp(prefix=prefix))
         materialise(job.task, self.folder)
         context = Context(Workspace(self.folder), setting.sandbox_level, dump_search=job.surface.dump_search)
         self.pipeline = Pipeline(job.surface.snapshot, WORKSPACE_POLICY, audit, context, job.surface.wording)
@@ -192,6 +192,7 @@ def run_group(
     audit: AuditLog,
     attempt: str,
     on_turn: Callable[[int], None] = lambda tokens: None,
+    prefix: str = "modtools-episode-",
 ) -> Iterator[dict[str, Any]]:
     """Run episodes in lockstep and yield each one's record as it ends.
 
@@ -202,6 +203,7 @@ def run_group(
         audit: receives every call.
         attempt: names this process's try, so that a repeated episode's requests have new ids.
         on_turn: told the number of tokens that each batch generated.
+        prefix: of the workspaces' names, so that those of a dead process can be found.
 
     Yields:
         Episode records, in the order in which they end.
@@ -210,7 +212,7 @@ def run_group(
     active = []
     try:
         for job in jobs:
-            active.append(_Episode(job, setting, audit, attempt))
+            active.append(_Episode(job, setting, audit, attempt, prefix))
         while active:
             requests = [episode.request() for episode in active]
             fitting = []

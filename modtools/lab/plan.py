@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from typing import Any
@@ -52,7 +52,10 @@ class Plan:
 
     def __post_init__(self):
         if self.per_stratum < 1 or self.seeds < 1 or self.group < 1 or not 0 <= self.temperature < 100:
-            raise UsageError(f"per_stratum, seeds and group must be at least 1 and 0 <= temperature < 100; got {self}")
+            raise UsageError(
+                f"per_stratum {self.per_stratum}, seeds {self.seeds}, group {self.group}, temperature "
+                f"{self.temperature}: expected the first three at least 1, and 0 <= temperature < 100"
+            )
         if not self.surfaces or len(set(self.surfaces)) < len(self.surfaces):
             raise UsageError(f"surfaces {self.surfaces}: expected some of {', '.join(SURFACES)}, each once")
 
@@ -98,13 +101,11 @@ def manifest_of(plan: Plan, setting: Setting, model: Model) -> dict[str, Any]:
             "policy": WORKSPACE_POLICY.digest,
             "tasks": {task.id: task.digest for task in plan.tasks()},
             "sandbox_level": setting.sandbox_level,
+            "versions": _versions(),
         },
         "confirmatory": False,
         "made": {
-            "modtools": modtools.__version__,
-            "python": sys.version.split()[0],
             "platform": platform.platform(),
-            "packages": _versions(),
             "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         },
     }
@@ -134,17 +135,23 @@ def plan_of(manifest: Mapping[str, Any]) -> Plan:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> list[str]:
-    """Where two `pinned` parts differ, one line each, for the error of a resume that does not fit."""
+    """Where two `pinned` parts differ, one line each, for the error of a resume that does not fit.
+
+    What a user chose comes first; digests, which only follow from it, come last.
+    """
     lines: list[str] = []
-    for key in sorted(set(old) | set(new)):
+    for key in sorted(set(old) | set(new), key=lambda key: (key != "plan", "digest" in key, key)):
         left, right = old.get(key), new.get(key)
         if isinstance(left, Mapping) and isinstance(right, Mapping):
             lines += differences(left, right, f"{path}{key}.")
-        elif left != right and list(left if isinstance(left, Sequence) else [left]) != list(
-            right if isinstance(right, Sequence) else [right]
-        ):
-            lines.append(f"{path}{key} was {left!r} and is now {right!r}")
+        elif left != right:
+            lines.append(f"{path}{key} was {_brief(left)} and is now {_brief(right)}")
     return lines
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 24 else f"{text[:21]}..."
 
 
 def _decoding(plan: Plan) -> dict[str, Any]:
@@ -159,7 +166,7 @@ def _schema_tokens(model: Model, surfaces: Mapping[str, Surface]) -> dict[str, i
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    found = {"modtools": modtools.__version__, "python": sys.version.split()[0]}
     for package in _VERSIONS:
         try:
             found[package] = metadata.version(package)

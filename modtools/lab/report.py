@@ -152,7 +152,7 @@ def _markdown(manifest: Mapping[str, Any], records: Sequence[Record], data: dict
             [[n, ", ".join(f"{k} {v}" for k, v in e.items())] for n, e in data["ended_by"].items()],
         ),
         "## Where it ran",
-        f"modtools {made['modtools']}, Python {made['python']}, {made['platform']}, arm {data['arm']}. "
+        f"{', '.join(f'{name} {v}' for name, v in pinned['versions'].items())}, {made['platform']}, arm {data['arm']}. "
         f"manifest.json pins model, surfaces, tasks, policy, budget and decoding by digest.",
     ]
     return "\n\n".join(blocks) + "\n"

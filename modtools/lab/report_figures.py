@@ -21,15 +21,17 @@ def success_figure(data: Mapping[str, Any]) -> Figure:
         colours = seaborn.color_palette("colorblind")
         for i, (name, cell) in enumerate(data["success"].items()):
             strata = [int(c) for c in cell["by_stratum"]]
-            cells = list(cell["by_stratum"].values())
-            x = [k + (i - 1) * 0.12 for k in range(len(strata))]
+            shown = [(k, c) for k, c in enumerate(cell["by_stratum"].values()) if c["value"] is not None]
+            cells = [c for _, c in shown]
+            x = [k + (i - 1) * 0.12 for k, _ in shown]
             y = [c["value"] for c in cells]
             spread = [
                 [c["value"] - (c["value"] if c["low"] is None else c["low"]) for c in cells],
                 [(c["value"] if c["high"] is None else c["high"]) - c["value"] for c in cells],
             ]
             axes.errorbar(x, y, yerr=spread, marker=_MARKERS[i % 4], color=colours[i], label=name, capsize=3)
-            sentences.append(f"{name} {', '.join(f'{v:.2f}' for v in y)}")
+            values = [c["value"] for c in cell["by_stratum"].values()]
+            sentences.append(f"{name} {', '.join('no episode' if v is None else f'{v:.2f}' for v in values)}")
         axes.set(xlabel="complexity c (reference calls on the fine surface)", ylabel="share of episodes solved")
         axes.set(ylim=(-0.03, 1.03), xticks=range(len(strata)), xticklabels=[str(c) for c in strata])
         axes.legend(title="surface")

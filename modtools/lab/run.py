@@ -8,6 +8,8 @@ keys on file are done, a group with a missing key is run again whole, and only i
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -69,10 +71,13 @@ def run(
     """
     out = Path(out)
     setting = setting_of(plan, model, sandbox_level)
+    manifest = manifest_of(plan, setting, model)
     with _locked(out):
-        _pin(out, manifest_of(plan, setting, model))
+        _pin(out, manifest)
         episodes = out / "episodes.jsonl"
-        records = {key_of(record): record for record in read_lines(episodes)}
+        records = {key_of(record): record for record in _read_episodes(out, manifest)}
+        prefix = f"modtools-run-{digest(str(out.resolve()))[:12]}-"
+        _remove_leftovers(prefix)
         groups = plan.jobs()
         order = [(setting.arm, job.task.id, job.surface.name, job.seed) for group in groups for job in group]
         audit = AuditLog(out / "audit")
@@ -90,7 +95,7 @@ def run(
         for group in groups:
             if all((setting.arm, j.task.id, j.surface.name, j.seed) in records for j in group):
                 continue
-            for record in run_group(group, setting, model, audit, uuid.uuid4().hex[:8], count):
+            for record in run_group(group, setting, model, audit, uuid.uuid4().hex[:8], count, prefix):
                 if key_of(record) not in records:
                     append_line(episodes, record)
                     records[key_of(record)] = record
@@ -99,18 +104,39 @@ def run(
 
 
 def read_run(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """(manifest, episode records) of a run folder.
+    """(manifest, episode records) of a run folder, finished or not.
 
     Raises:
-        RecordError: where it is no run folder, or a key stands twice.
+        RecordError: where it is no run folder, or a line is not an episode of this run.
     """
     manifest = read_json(Path(folder) / "manifest.json")
-    records = read_lines(Path(folder) / "episodes.jsonl")
-    keys = [key_of(record) for record in records]
-    twice = next((key for key in keys if keys.count(key) > 1), None)
-    if twice:
-        raise RecordError(f"{folder}: the episode {twice} stands twice")
-    return manifest, records
+    parts = [("arm", str), ("model", dict), ("pinned", dict), ("made", dict)]
+    if not isinstance(manifest, dict) or not all(isinstance(manifest.get(name), kind) for name, kind in parts):
+        raise RecordError(f"{folder}: manifest.json is not one of a run; expected {', '.join(n for n, _ in parts)}")
+    return manifest, _read_episodes(Path(folder), manifest)
+
+
+def _read_episodes(folder: Path, manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """The episodes on file; each must be one of the plan, and stand there once."""
+    seen: set[tuple] = set()
+    records = read_lines(folder / "episodes.jsonl")
+    pinned = manifest["pinned"]
+    for number, record in enumerate(records, 1):
+        where = f"{folder / 'episodes.jsonl'}, line {number}"
+        missing = [name for name in _FIELDS if name not in record]
+        if missing:
+            raise RecordError(f"{where}: no episode: it has no {', '.join(missing)}")
+        key = key_of(record)
+        planned = record["task"] in pinned["tasks"] and record["surface"] in pinned["surfaces"]
+        if record["arm"] != manifest["arm"] or not planned or record["seed"] not in range(pinned["plan"]["seeds"]):
+            raise RecordError(f"{where}: the episode {key} is not one of this run's plan; remove the line")
+        if key in seen:
+            raise RecordError(f"{where}: the episode {key} stands there twice; remove one of the lines")
+        seen.add(key)
+    return records
+
+
+_FIELDS = ("arm", "task", "surface", "seed", "stratum", "success", "ended_by", "calls", "tokens", "outcomes", "turns")
 
 
 def _successes(records: dict[tuple, dict[str, Any]], plan: Plan) -> dict[str, tuple[int, int]]:
@@ -119,6 +145,12 @@ def _successes(records: dict[tuple, dict[str, Any]], plan: Plan) -> dict[str, tu
         successes, episodes = counts[record["surface"]]
         counts[record["surface"]] = (successes + record["success"], episodes + 1)
     return counts
+
+
+def _remove_leftovers(prefix: str) -> None:
+    """The workspaces of a process that died in this run; the lock says that nobody works in them."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _pin(out: Path, manifest: dict[str, Any]) -> None:
@@ -145,5 +177,5 @@ def _locked(out: Path) -> Iterator[None]:
             yield
     except Timeout:
         raise RecordError(f"{out} is in use by another process; wait for it, or give another --out") from None
-    except NotADirectoryError as error:
+    except OSError as error:
         raise RecordError(f"{out} cannot be a run folder: {error}") from error

@@ -25,6 +25,7 @@ from modtools.surfaces import SURFACES
 
 STRATA = (1, 2, 3, 5, 8)
 BUILD_ATTEMPTS = 500
+MOST_TASKS = 1000  # in one draw, so that draws with different seeds have none in common
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,10 @@ def task_by_id(name: str) -> Task:
 def draw(per_stratum: int, seed: int, strata: Sequence[int] = STRATA) -> list[Task]:
     """Tasks for a run: `per_stratum` in each stratum, spread evenly over the families that offer it.
 
-    Draws with different seeds have no task in common as long as they hold at most 1000 tasks.
+    Draws with different seeds have no task in common.
     """
+    if per_stratum < 1 or per_stratum * len(strata) > MOST_TASKS:
+        raise UsageError(f"{per_stratum} tasks a stratum: expected 1 to {MOST_TASKS // len(strata)}")
     tasks = []
     for c in strata:
         offering = [family.name for family in FAMILIES.values() if c in family.strata]

@@ -66,11 +66,11 @@ def verify(task: Task, workspace: Path, level: str, limits: Limits = Limits()) -
     with tempfile.TemporaryDirectory(prefix="modtools-verify-") as folder:
         try:
             _copy_package(Path(workspace, task.package), Path(folder, task.package))
-        except _Unfit as unfit:
-            return Verdict(False, 0, len(expected), str(unfit))
-        for path, text in task.files.items():
-            if path.endswith("/__init__.py"):
-                Path(folder, path).write_text(text, encoding="utf-8")
+            for path, text in task.files.items():
+                if path.endswith("/__init__.py"):
+                    Path(folder, path).write_text(text, encoding="utf-8")
+        except (_Unfit, OSError) as unfit:  # whatever a program left there, it is a verdict and no crash
+            return Verdict(False, 0, len(expected), f"the package cannot be tested: {unfit}"[:300])
         nonce = secrets.token_hex(16)
         job = json.dumps({"nonce": nonce, "package": task.package, "tests": dict(task.tests)})
         program = _RUNNER.read_text(encoding="utf-8")

@@ -142,7 +142,7 @@ def load_folder(
             )
         except (OSError, ValueError) as error:
             raise MissingPieceError(
-                f"{name}: transformers cannot load a causal model from {folder}: {error}"
+                f"{name}: transformers cannot load a causal model from {folder}: {_first_line(error)}"
             ) from error
     network = network.to(device).eval()
     info = {
@@ -157,6 +157,10 @@ def load_folder(
         "notes": [device_reason, dtype_reason, *info.get("notes", [])],
     }
     return HuggingFaceModel(network, tokenizer, name, digest, info)
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _from_hub(model_id: str, revision: str | None, allow_download: bool) -> Path:

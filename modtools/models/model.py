@@ -37,6 +37,8 @@ class Message:
     def __post_init__(self):
         if self.role not in ("system", "user", "assistant"):
             raise UsageError(f"message role {self.role!r}: expected 'system', 'user' or 'assistant'")
+        if any("\ud800" <= c <= "\udfff" for c in self.content):
+            raise UsageError("a message holds half of a surrogate pair; expected Unicode text")
 
 
 class TokenMask(Protocol):

@@ -14,7 +14,7 @@ from typing import Any
 from modtools.errors import UsageError
 from modtools.models.model import Message
 
-MARK = "\ue000\ue001\ue002"  # private-use characters, to find a message's text inside the rendered prompt
+MARK = "\ue000"  # a private-use character; enough of them in a row find a message's text inside the prompt
 
 
 class Prompter:
@@ -41,6 +41,8 @@ class Prompter:
         """The prompt's text; with `opening` the beginning of the assistant's turn is part of it."""
         from jinja2 import TemplateError
 
+        if not messages:
+            raise UsageError("a conversation needs at least one message")
         turns = [{"role": message.role, "content": message.content} for message in messages]
         try:
             return self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=opening)
@@ -90,10 +92,12 @@ class Prompter:
 
     def _spans(self, messages: Sequence[Message], text: str) -> list[tuple[int, int]]:
         """Start and end of each message's content in the rendered text, whatever the template puts around it."""
-        spans = []
+        mark, spans = MARK, []
+        while mark in text:
+            mark += MARK
         for index, message in enumerate(messages):
-            marked_turn = Message(message.role, MARK + message.content + MARK)
+            marked_turn = Message(message.role, f"{mark}|{message.content}|{mark}")
             marked = self.render([*messages[:index], marked_turn, *messages[index + 1 :]])
-            start, after = marked.find(MARK), len(marked) - marked.rfind(MARK) - len(MARK)
+            start, after = marked.find(mark), len(marked) - marked.rfind(mark) - len(mark)
             spans.append((start, len(text) - after))
         return spans

@@ -17,8 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from modtools.contract import Outcome, digest
-from modtools.errors import UsageError
+from modtools.errors import RecordError, UsageError
 from modtools.records import append_line, read_lines, write_whole
+
+
+_EVENTS = ("received", "executing", "terminal")
 
 
 class AuditLog:
@@ -36,8 +39,13 @@ class AuditLog:
         self._open: dict[str, str] = {}
         self._closed: set[str] = set()
         if self.folder:
-            (self.folder / "artefacts").mkdir(parents=True, exist_ok=True)
+            try:
+                (self.folder / "artefacts").mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise RecordError(f"{self.folder} cannot hold an audit: {error}") from error
         for line in self.lines():
+            if not isinstance(line.get("request"), str) or line.get("event") not in _EVENTS:
+                raise RecordError(f"{self.folder}: not an audit line: {str(line)[:80]}; mend or remove the folder")
             self._note(line)
         self.recovered = tuple(self._open)
         for request, event in list(self._open.items()):

@@ -185,8 +185,6 @@ def _python_call(text: str, names: Collection[str]) -> re.Match | None:
 
 def _take(text: str, found: _Found, finish_reason: str) -> Extraction:
     """Turn the one object that asks into a finish, a call text, or the failure of its wrapper."""
-    surplus = re.match(r"(?:\s*})*", text[found.end :]).end()
-    body = text[found.start : found.end + surplus]
     if not found.closed and finish_reason != "stop":
         return _cut(finish_reason, found.start)
     listed = text[: found.start].rstrip().endswith("[") and text[found.end :].lstrip().startswith("]")
@@ -194,7 +192,9 @@ def _take(text: str, found: _Found, finish_reason: str) -> Extraction:
         return _fail(
             "wrong_wrapper", "the call stands in a list", f"the object itself: {ENVELOPE}", f"character {found.start}"
         )
+    surplus = re.match(r"(?:\s*[}\],])*", text[found.end :]).end()
     span = (found.start, found.end + surplus)
+    body = text[slice(*span)]
     try:
         value = parse_json(body)
     except ParseFailure:

@@ -93,7 +93,7 @@ _TABLE = [
     FailureMode("retired_tool", Stage.VALIDATE, Outcome.UNAVAILABLE_TOOL, "world", False, "a stale or revoked tool"),
     FailureMode("timeout", Stage.DISPATCH, Outcome.TIMEOUT, "no", True, "no result in time, and nothing was changed"),
     FailureMode("crash", Stage.DISPATCH, Outcome.UNAVAILABLE_TOOL, "no", True, "the tool broke"),
-    FailureMode("unavailable", Stage.DISPATCH, Outcome.UNAVAILABLE_TOOL, "no", True, "the tool cannot be reached"),
+    FailureMode("unavailable", Stage.DISPATCH, Outcome.UNAVAILABLE_TOOL, "no", False, "the tool cannot be reached"),
     FailureMode("rate_limited", Stage.DISPATCH, Outcome.UNAVAILABLE_TOOL, "no", True, "too many calls for now"),
     FailureMode("tool_error", Stage.DISPATCH, Outcome.UNAVAILABLE_TOOL, "no", False, "the tool reports an error"),
     FailureMode("cancelled", Stage.DISPATCH, Outcome.CANCELLED, "no", True, "cancelled before anything was done"),

@@ -48,9 +48,11 @@ def failure_text(failure: Failure, outcome: Outcome, wording: Wording = Wording(
         parts.append(f" Expected: {failure.expected}.")
     if more:
         parts.append(f" ({more} more {'problem' if more == 1 else 'problems'})")
-    if FAILURES[failure.code].retryable:
+    if outcome == Outcome.UNKNOWN_OUTCOME:
+        parts.append(" It may or may not have been done: look before you try again.")
+    elif FAILURES[failure.code].retryable:
         parts.append(" The same call may be tried again.")
-    return "".join(parts)
+    return _CONTROLS.sub("", "".join(parts)).replace("\n", " ")
 
 
 def result_text(

@@ -5,6 +5,7 @@ Every step either passes the call on or ends it with a Failure of the table in `
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +21,7 @@ from modtools.pipeline.failures import FAILURES, outcome_of
 from modtools.pipeline.observe import failure_text, result_text
 from modtools.pipeline.parse import ParseFailure, parse_call
 from modtools.pipeline.policy import ASK, DENY
+from modtools.pipeline.redact import scrub, secret_values, unquoted
 from modtools.pipeline.request import Request, Result
 from modtools.pipeline.trace import Step, StepRecord
 from modtools.pipeline.validate import check_result, validate_arguments
@@ -32,6 +34,8 @@ class _Ended(Exception):
     """A step ended the call; carries the failure and how many more problems there were."""
 
     def __init__(self, failure: Failure, outcome: Outcome | None = None, more: int = 0):
+        if failure.code not in FAILURES:  # a tool's own word for an error that the table does not have
+            failure = replace(failure, code="tool_error")
         self.failure, self.more = failure, more
         self.outcome = outcome or outcome_of(failure.code)
 
@@ -40,14 +44,18 @@ class Passage:
     """Holds what the steps of one request have found so far; made for one `run`."""
 
     def __init__(self, pipeline: Pipeline, request: Request, cancelled: Callable[[], bool]):
-        self.pipeline, self.request, self.cancelled = pipeline, request, cancelled
+        self.pipeline, self.request, self._is_cancelled = pipeline, request, cancelled
         self.trace: list[StepRecord] = []
         self.extraction = Extraction()
         self.call: ToolCall | None = None
         self.tool: Tool | None = None
         self.operation: Operation | None = None
+        self.operation_digest: str | None = None
+        self.executing = False
         self.decision = ""
         self.started = time.perf_counter()
+        self.redacted = {name for tool in pipeline.snapshot.tools.values() for name in tool.contract.redact}
+        self.secrets: tuple[str, ...] = ()
 
     def run(self) -> Result:
         """Take every step until the request has ended."""
@@ -72,26 +80,43 @@ class Passage:
             observation = self._step(Step.NORMALISE, lambda: self._normalise(result))
         except _Ended as ended:
             return self._commit(ended.outcome, self._observe(ended.failure, ended.outcome, ended.more), ended.failure)
+        except BaseException:  # Ctrl-C: the request ends here too, and the interrupt goes on to whoever sent it
+            failure = Failure("cancelled", "the harness was interrupted")
+            outcome = self._outcome(failure.code, self.executing)
+            self._commit(outcome, self._observe(failure, outcome), failure)
+            raise
         failure = Failure(observation.code, FAILURES[observation.code].meaning) if observation.code else None
         return self._commit(observation.outcome, observation, failure)
 
+    def cancelled(self) -> bool:
+        """Whether the caller wants it to end; a caller that cannot say counts as wanting it."""
+        try:
+            return bool(self._is_cancelled())
+        except Exception:
+            return True
+
     def _step(self, step: Step, work: Callable[[], Any]) -> Any:
         begun = time.perf_counter()
-        if self.cancelled():
+        # Before execution nothing was done; after it, the result is there and is delivered.
+        if step != Step.NORMALISE and self.cancelled():
             self._record(step, False, "cancelled before this step", begun)
-            # Before execution nothing was done; after it, the result is there and is delivered.
-            if step != Step.NORMALISE:
-                raise _Ended(Failure("cancelled", "the call was cancelled before the tool ran"))
+            raise _Ended(Failure("cancelled", "the call was cancelled before the tool ran"))
         try:
             value = work()
         except _Ended as ended:
             self._record(step, False, f"{ended.failure.code}: {ended.failure.what}", begun)
             raise
+        except (Exception, SystemExit) as error:
+            # A broken tool, schema or policy. The type only: the text may hold what the model must not see.
+            self._record(step, False, f"broke with {type(error).__name__}", begun)
+            name = self.call.name[:64] if self.call else "the call"
+            failure = Failure("crash", f"{name} could not be handled: {step} broke with {type(error).__name__}")
+            raise _Ended(failure, self._outcome(failure.code, self.executing)) from error
         self._record(step, True, self._found(step), begun)
         return value
 
     def _record(self, step: Step, passed: bool, detail: str, begun: float) -> None:
-        self.trace.append(StepRecord(step, passed, detail, time.perf_counter() - begun))
+        self.trace.append(StepRecord(step, passed, scrub(detail, self.secrets), time.perf_counter() - begun))
 
     def _found(self, step: Step) -> str:
         """What a passed step found, for the trace."""
@@ -121,6 +146,7 @@ class Passage:
             self.call = parse_call(self.extraction.text)
         except ParseFailure as error:
             raise _Ended(error.failure) from None
+        self.secrets = tuple(secret_values(self.call.arguments, self.redacted))
 
     def _resolve(self) -> None:
         snapshot, name = self.pipeline.snapshot, self.call.name
@@ -136,20 +162,18 @@ class Passage:
     def _validate(self) -> None:
         arguments, failures = validate_arguments(self.tool.contract, self.call.arguments)
         if failures:
-            first = failures[0]
-            if any(first.where.startswith(f"arguments.{name}") for name in self.tool.contract.redact):
-                first = replace(first, what="the value is not valid")  # a secret must not come back in an error
-            raise _Ended(first, more=len(failures) - 1)
+            raise _Ended(failures[0], more=len(failures) - 1)
         self.call = ToolCall(self.call.name, arguments)
 
     def _canonicalise(self) -> None:
         try:
-            self.operation = self.tool.canonicalise(self.call.arguments, self.pipeline.context)
+            operation = self.tool.canonicalise(copy.deepcopy(self.call.arguments), self.pipeline.context)
         except ToolFailure as declined:
             raise _Ended(declined.failure) from None
-        except Exception as error:  # a broken canonicaliser must not let a call reach policy half understood
-            what = f"the call to {self.call.name} could not be resolved ({type(error).__name__})"
-            raise _Ended(Failure("crash", what)) from error
+        if not isinstance(operation, Operation):
+            raise TypeError(f"{self.call.name}: the canonicaliser returned {type(operation).__name__}")
+        # What policy decides about and what the audit names is this very digest, whatever a handler does later.
+        self.operation, self.operation_digest = operation, operation.digest
 
     def _classify(self) -> None:
         allowed, actual = self.tool.contract.effect, self.operation.effect
@@ -167,7 +191,7 @@ class Passage:
             raise _Ended(Failure("approval_needed", f"{self.operation.action} needs a person's approval first"))
 
     def _bind(self) -> None:
-        fields = {"tool": self.call.name, "operation": self.operation.digest, "decision": self.decision}
+        fields = {"tool": self.call.name, "operation": self.operation_digest, "decision": self.decision}
         try:
             self.pipeline.audit.append(self.request.id, "executing", fields)
         except RecordError:
@@ -175,23 +199,28 @@ class Passage:
             raise _Ended(Failure("audit_unavailable", what)) from None
 
     def _execute(self) -> ToolResult:
-        execution = execute(self.tool, self.operation, self.pipeline.context, self.cancelled)
+        self.executing = True
+        execution = execute(self.tool, copy.deepcopy(self.operation), self.pipeline.context, self.cancelled)
         if execution.failure:
-            raise _Ended(execution.failure, self._outcome(execution.failure.code, started=not execution.declared))
+            started = not execution.declared
+            raise _Ended(execution.failure, self._outcome(execution.failure.code, started) if started else None)
         return execution.result
 
     def _normalise(self, result: ToolResult) -> Observation:
         contract = self.tool.contract
+        problem = ""
         if contract.output_schema and result.outcome == Outcome.SUCCESS:
             problem = check_result(contract.output_schema, dict(result.data))
-            if problem:
-                failure = Failure("result_wrong_shape", f"the result of {contract.name} breaks its contract: {problem}")
-                raise _Ended(failure, self._outcome(failure.code, started=True))
-        artefact = ""
-        if len(result.body) > contract.observation_chars:
-            artefact = self._keep(result.body)
+        elif result.code and result.code not in FAILURES:
+            problem = f"its code {result.code!r} is not in the table"
+        if problem:
+            failure = Failure("result_wrong_shape", f"the result of {contract.name} breaks its contract: {problem}")
+            raise _Ended(failure, self._outcome(failure.code, started=True))
+        body = scrub(result.body, self.secrets)
+        artefact = self._keep(body) if len(body) > contract.observation_chars else ""
+        shown = replace(result, body=body, summary=scrub(result.summary, self.secrets))
         text, cut = result_text(
-            result, contract.observation_chars, self.pipeline.wording, artefact or "nothing (no disk)"
+            shown, contract.observation_chars, self.pipeline.wording, artefact or "nothing (no disk)"
         )
         code = result.code or ("result_too_large" if cut else "")
         return Observation(result.outcome, text, code, bool(code) and FAILURES[code].retryable, artefact)
@@ -200,19 +229,19 @@ class Passage:
 
     def _commit(self, outcome: Outcome, observation: Observation, failure: Failure | None) -> Result:
         begun = time.perf_counter()
-        call, operation = self.call, self.operation
+        call = self.call
         fields = {
             "actor": self.request.actor,
             "outcome": outcome,
             "code": observation.code,
             "raw": digest(self.request.text),
             "raw_artefact": self._keep(self._raw_text()),
-            "tool": call.name[:200] if call else None,
+            "tool": scrub(call.name[:200], self.secrets) if call else None,
             "contract": self.tool.contract.version if self.tool else None,
             "catalogue": [self.pipeline.snapshot.version, self.pipeline.snapshot.digest],
             "policy": [self.pipeline.policy.version, self.pipeline.policy.digest],
             "arguments": digest(canonical_json(call.arguments)) if call else None,
-            "operation": operation.digest if operation else None,
+            "operation": self.operation_digest,
             "decision": self.decision or None,
             "observation": digest(observation.text),
             "artefact": observation.artefact or None,
@@ -231,14 +260,10 @@ class Passage:
         return self._result(outcome, observation, failure)
 
     def _raw_text(self) -> str:
-        """The reply as it is kept: whole, or where a contract redacts arguments, the call without their values."""
-        redact = {name for tool in self.pipeline.snapshot.tools.values() for name in tool.contract.redact}
-        if not redact:
-            return self.request.text
-        if not self.call or not isinstance(self.call.arguments, dict):
+        """The reply as it is kept: whole, or where a contract redacts arguments, without their values."""
+        if self.redacted and not self.call:
             return "[not kept: the reply could not be parsed, and a tool of this catalogue redacts arguments]"
-        arguments = {k: "[redacted]" if k in redact else v for k, v in self.call.arguments.items()}
-        return canonical_json({"name": self.call.name, "arguments": arguments})
+        return scrub(self.request.text, self.secrets)
 
     def _keep(self, content: str) -> str:
         """Keep an artefact; a full disk loses the artefact, is said in the record, and never the result."""
@@ -248,12 +273,15 @@ class Passage:
             return ""
 
     def _outcome(self, code: str, started: bool) -> Outcome:
-        return outcome_of(code, started, self.operation.effect != Effect.READ)
+        return outcome_of(code, started, self.operation is not None and self.operation.effect != Effect.READ)
 
     def _observe(self, failure: Failure, outcome: Outcome | None = None, more: int = 0) -> Observation:
         outcome = outcome or outcome_of(failure.code)
-        text = failure_text(failure, outcome, self.pipeline.wording, more)
-        return Observation(outcome, text[:2000], failure.code, FAILURES[failure.code].retryable)
+        if self.redacted and not self.call:
+            failure = unquoted(failure)
+        text = scrub(failure_text(failure, outcome, self.pipeline.wording, more), self.secrets)
+        retryable = FAILURES[failure.code].retryable and outcome != Outcome.UNKNOWN_OUTCOME
+        return Observation(outcome, text[:2000], failure.code, retryable)
 
     def _result(self, outcome: Outcome, observation: Observation, failure: Failure | None) -> Result:
         return Result(

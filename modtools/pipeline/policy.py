@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from modtools.contract import Operation, ToolContract, digest
+from modtools.errors import UsageError
 
 ALLOW, DENY, ASK = "allow", "deny", "ask"
 _STRENGTH = {DENY: 0, ASK: 1, ALLOW: 2}
@@ -30,10 +31,16 @@ class Rule:
     action: str
     resource: str = "*"
 
+    def __post_init__(self):
+        if self.verdict not in _STRENGTH:
+            raise UsageError(f"a rule's verdict is one of {', '.join(_STRENGTH)}, not {self.verdict!r}")
+
     def matches(self, operation: Operation) -> bool:
         """Whether the rule speaks about this operation."""
         hits = [fnmatchcase(resource, self.resource) for resource in operation.resources]
-        matched = all(hits) if self.verdict == ALLOW else any(hits) or not hits
+        if not hits:  # an operation that names no resource is allowed only by a rule that asks for none
+            hits = [self.verdict != ALLOW or self.resource == "*"]
+        matched = all(hits) if self.verdict == ALLOW else any(hits)
         return fnmatchcase(operation.action, self.action) and matched
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from modtools.contract import Failure, Observation, Operation, Outcome, ToolCall
+from modtools.errors import UsageError
 from modtools.pipeline.trace import StepRecord
 
 
@@ -23,6 +24,10 @@ class Request:
     text: str
     finish_reason: str = "stop"
     actor: str = "model"
+
+    def __post_init__(self):
+        if not isinstance(self.text, str) or not isinstance(self.id, str):
+            raise UsageError(f"request {self.id!r}: id and text must be of type str")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ inside a string are refused on every surface alike; only a tool without paramete
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -78,52 +79,75 @@ def _validator(schema_text: str, close: bool = True):
 
     schema = json.loads(schema_text)
     if close:
-        schema = _closed(schema)
+        schema = _closed(schema, schema)
     return Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
 
 
-_IN_PLACE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "$ref", "dependentSchemas")
+_IN_PLACE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "$ref", "dependentSchemas")
 _OPENERS = ("additionalProperties", "unevaluatedProperties", "patternProperties")
 
 
-def _closed(schema: Any, is_location: bool = True) -> Any:
+def _closed(schema: Any, root: Mapping[str, Any], is_location: bool = True) -> Any:
     """Close every object that declares properties and does not say how it treats others.
 
     A *location* is a schema that describes a value of its own (the root, a property, an item). Branches of
     anyOf and the like describe the same value as their parent and must not be closed one by one; there the
-    parent gets unevaluatedProperties, which sees through them.
+    parent gets unevaluatedProperties, which sees through them. The root is closed even if it declares nothing:
+    a tool without parameters takes none.
     """
     if not isinstance(schema, dict):
         return schema
     closed = dict(schema)
-    for key in ("properties", "$defs", "definitions", "patternProperties"):
+    for key in ("properties", "patternProperties", "$defs", "definitions"):
         if isinstance(schema.get(key), dict):
             # A definition may be used in place, so its own root stays open and is closed where it is referred to.
             inner = key in ("properties", "patternProperties")
-            closed[key] = {name: _closed(item, inner) for name, item in schema[key].items()}
+            closed[key] = {name: _closed(item, root, inner) for name, item in schema[key].items()}
     for key in ("items", "additionalProperties", "contains"):
         if isinstance(schema.get(key), dict):
-            closed[key] = _closed(schema[key])
+            closed[key] = _closed(schema[key], root)
     if isinstance(schema.get("prefixItems"), list):
-        closed["prefixItems"] = [_closed(item) for item in schema["prefixItems"]]
+        closed["prefixItems"] = [_closed(item, root) for item in schema["prefixItems"]]
     for key in ("allOf", "anyOf", "oneOf"):
         if isinstance(schema.get(key), list):
-            closed[key] = [_closed(item, is_location=False) for item in schema[key]]
-    composed = any(key in schema for key in _IN_PLACE)
-    if is_location and not any(key in schema for key in _OPENERS):
-        if composed and _declares(schema):
-            closed["unevaluatedProperties"] = False
-        elif not composed and schema.get("properties"):
-            closed["additionalProperties"] = False
+            closed[key] = [_closed(item, root, is_location=False) for item in schema[key]]
+    for key in ("then", "else"):
+        if isinstance(schema.get(key), dict):
+            closed[key] = _closed(schema[key], root, is_location=False)
+    parts = list(_in_place(schema, root))
+    if is_location and not any(key in part for part in parts for key in _OPENERS):
+        if schema is root or any(part.get("properties") for part in parts):
+            composed = any(key in schema for key in _IN_PLACE)
+            closed["unevaluatedProperties" if composed else "additionalProperties"] = False
     return closed
 
 
-def _declares(schema: dict) -> bool:
-    """Whether properties are declared here or in a branch, and no branch opens the object again."""
-    branches = [b for key in ("allOf", "anyOf", "oneOf") for b in schema.get(key, []) if isinstance(b, dict)]
-    if any(key in branch for branch in branches for key in _OPENERS):
-        return False
-    return bool(schema.get("properties")) or "$ref" in schema or any(_declares(branch) for branch in branches)
+def _in_place(schema: Any, root: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Iterator[dict]:
+    """The schema and every schema that describes the same value: branches, and what a local $ref leads to."""
+    if not isinstance(schema, dict):
+        return
+    yield schema
+    branches = [b for key in ("allOf", "anyOf", "oneOf") if isinstance(schema.get(key), list) for b in schema[key]]
+    branches += [schema.get(key) for key in ("then", "else")]
+    if isinstance(schema.get("dependentSchemas"), dict):
+        branches += schema["dependentSchemas"].values()
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference not in seen:
+        branches.append(_local(reference, root))
+        seen = (*seen, reference)
+    for branch in branches:
+        yield from _in_place(branch, root, seen)
+
+
+def _local(reference: str, root: Mapping[str, Any]) -> Any:
+    """What "#/$defs/name" refers to, or None where it leads nowhere in this schema."""
+    if not reference.startswith("#"):
+        return None
+    found: Any = root
+    for part in reference[1:].split("/")[1:]:
+        part = part.replace("~1", "/").replace("~0", "~")
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
 
 
 def _deepest(error):
@@ -138,8 +162,9 @@ def _explain(error) -> Failure:
     where = "arguments" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
     value, rule = error.validator_value, error.instance
     if code == "missing_argument":
-        missing = [name for name in value if name not in rule] if isinstance(value, list) else []
-        return Failure(code, f"{_names(missing)} is missing", where, f"a value for {_names(missing)}")
+        # Each missing name is an error of its own, named at the start of its message.
+        missing = _names([name for name in re.findall(r"^(?:'(.*?)'|\"(.*?)\") is a", error.message)[0] if name])
+        return Failure(code, f"{missing} is missing", where, f"a value for {missing}")
     if code == "unknown_property":
         declared = list(error.schema.get("properties", {}))
         extra = [name for name in rule if name not in declared and repr(name) in error.message]
@@ -156,9 +181,9 @@ def _explain(error) -> Failure:
         return Failure(
             code, f"{_short(rule)} breaks {error.validator}", where, f"{error.validator} {json.dumps(value)[:100]}"
         )
-    return Failure(
-        code, f"{_short(rule)} fits no alternative of the schema", where, f"a value that satisfies {error.validator}"
-    )
+    if error.validator in ("anyOf", "oneOf"):
+        return Failure(code, f"{_short(rule)} fits no alternative of the schema, or more than one", where)
+    return Failure(code, f"the value is refused: {error.message[:150]}", where)
 
 
 def _names(names: list[str]) -> str:

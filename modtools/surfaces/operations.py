@@ -133,6 +133,10 @@ def _search(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
 def _replace(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
     path, old, new = arguments["path"], arguments["old"], arguments["new"]
     text = context.workspace.read(path)
+    # What the model was shown has plain line ends; a file that has the other kind throughout keeps them.
+    crlf = 0 < text.count("\n") == text.count("\r\n")
+    if crlf:
+        text, old, new = (part.replace("\r\n", "\n") for part in (text, old, new))
     starts = _occurrences(text, old)
     if not starts:
         raise ToolFailure(
@@ -143,7 +147,8 @@ def _replace(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
         what = f'the old text occurs {len(starts)} times in "{path}", at lines {lines}'
         raise ToolFailure("precondition_failed", what, "arguments.old", "more text around it, so that it occurs once")
     line = text.count("\n", 0, starts[0]) + 1
-    context.workspace.write(path, text[: starts[0]] + new + text[starts[0] + len(old) :])
+    changed = text[: starts[0]] + new + text[starts[0] + len(old) :]
+    context.workspace.write(path, changed.replace("\n", "\r\n") if crlf else changed)
     return ToolResult(f"replaced at {path}:{line}")
 
 

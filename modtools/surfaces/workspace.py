@@ -13,6 +13,7 @@ import stat
 import unicodedata
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -86,7 +87,10 @@ class Workspace:
         if len(content) > MAX_WRITE_CHARS:
             what = f"the content has {len(content)} characters"
             raise ToolFailure("precondition_failed", what, "arguments.content", f"at most {MAX_WRITE_CHARS}")
-        data = content.encode("utf-8")
+        try:
+            data = content.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ToolFailure("precondition_failed", "the content is not Unicode text", "arguments.content") from None
         *folders, name = path.split("/")
         part = f".{uuid.uuid4().hex}.part"
         try:
@@ -99,6 +103,9 @@ class Workspace:
                 try:
                     with os.fdopen(handle, "wb") as file:
                         file.write(data)
+                        with suppress(FileNotFoundError):  # a program stays executable
+                            old = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                            os.fchmod(handle, 0o644 | (old.st_mode & 0o111 if stat.S_ISREG(old.st_mode) else 0))
                     os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
                 except OSError:
                     os.unlink(part, dir_fd=folder)

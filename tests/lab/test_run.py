@@ -125,7 +125,7 @@ def test_killed_at_any_point_the_same_command_goes_on(after_lines, finished, tmp
         "import sys\nfrom pathlib import Path\nfrom modtools.lab.plan import Plan\nfrom modtools.lab.run import run\n"
         "from modtools.lab.episode import Budget\nfrom modtools.lab.reference_model import reference_model\n"
         "from modtools.sandbox import strongest_level\n"
-        f"PLAN = Plan(per_stratum=1, task_seed=7, budget=Budget(reply_tokens=2000), group=4)\n"
+        "PLAN = Plan(per_stratum=1, task_seed=7, budget=Budget(reply_tokens=2000), group=4)\n"
     )
     out = tmp_path / "run"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
@@ -250,3 +250,91 @@ def test_ctrl_c_stops_the_command_cleanly_and_it_goes_on(tmp_path):
     again = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert len(read_run(out)[1]) == 15
+
+
+def copied(finished: Path, to: Path, lines: int = 15) -> Path:
+    """A copy of a finished run that holds only its first lines."""
+    to.mkdir()
+    (to / "manifest.json").write_bytes((finished / "manifest.json").read_bytes())
+    whole = (finished / "episodes.jsonl").read_text().splitlines(keepends=True)
+    (to / "episodes.jsonl").write_text("".join(whole[:lines]))
+    return to
+
+
+def test_lines_that_are_no_episodes_of_this_run_are_refused_by_number(finished, model, level, tmp_path):
+    first = json.loads((finished / "episodes.jsonl").read_text().splitlines()[0])
+    bad = {
+        "foreign task": {**first, "task": "rename-3-9999"},
+        "foreign surface": {**first, "surface": "medium"},
+        "foreign seed": {**first, "seed": 7},
+        "foreign arm": {**first, "arm": "other"},
+        "no turns": {name: value for name, value in first.items() if name != "turns"},
+        "doubled": first,
+    }
+    for name, line in bad.items():
+        folder = copied(finished, tmp_path / name, 3)
+        with open(folder / "episodes.jsonl", "a") as file:
+            file.write(json.dumps(line) + "\n")
+        for act in (lambda: read_run(folder), lambda: run(PLAN, model, folder, level)):
+            with pytest.raises(RecordError, match="line 4"):
+                act()
+
+
+@pytest.mark.parametrize("manifest", ["{}", "[]", "rubbish", '{"arm": "a"}'])
+def test_a_folder_whose_manifest_is_none_is_refused(finished, manifest, tmp_path):
+    folder = copied(finished, tmp_path / "run")
+    (folder / "manifest.json").write_text(manifest)
+    with pytest.raises(RecordError, match="manifest.json"):
+        read_run(folder)
+
+
+def test_what_is_in_the_way_is_a_record_error(finished, model, level, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordError, match="cannot be a run folder"):
+        run(PLAN, model, tmp_path / "file", level)
+    with pytest.raises(RecordError):
+        read_run(tmp_path / "file")
+    folder = copied(finished, tmp_path / "run", 2)
+    (folder / "audit").mkdir()
+    (folder / "audit" / "audit.jsonl").write_text('{"a": 1}\n')
+    with pytest.raises(RecordError, match="not an audit line"):
+        run(PLAN, model, folder, level)
+
+
+def test_another_version_of_anything_that_counts_is_another_run(finished, model, level, tmp_path):
+    folder = copied(finished, tmp_path / "run", 3)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["pinned"]["versions"]["numpy"] = "0.1"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(RecordError, match="versions.numpy was '0.1'"):
+        run(PLAN, model, folder, level)
+
+
+def test_a_resumed_run_removes_what_a_dead_process_left_behind(finished, model, level, tmp_path):
+    import tempfile
+
+    from modtools.contract import digest
+
+    folder = copied(finished, tmp_path / "run", 14)
+    left = Path(tempfile.gettempdir()) / f"modtools-run-{digest(str(folder.resolve()))[:12]}-dead"
+    left.mkdir()
+    run(PLAN, model, folder, level)
+    assert not left.exists() and keys(folder) == keys(finished)
+
+
+def test_a_program_that_leaves_an_untestable_package_fails_its_task_and_not_the_run(tmp_path, level):
+    """A folder where a file was expected, a file where the package was, and a package nested very deep."""
+    from modtools.pipeline import FINISH
+
+    programs = [
+        "import os, glob\np = glob.glob('*/__init__.py')[0]\nos.remove(p); os.mkdir(p)",
+        "import shutil, glob, os\np = [d for d in glob.glob('*') if d != 'tests'][0]\nshutil.rmtree(p); open(p, 'w')",
+        "import os, glob\nos.chdir([d for d in glob.glob('*') if d != 'tests'][0])\n"
+        "for _ in range(300): os.mkdir('d' * 20); os.chdir('d' * 20)",
+    ]
+    for number, code in enumerate(programs):
+        call = json.dumps({"name": "run_python", "arguments": {"code": code}})
+        wrecker = ScriptedModel([call, FINISH], name="wrecker")
+        plan = Plan(surfaces=("code",), strata=(1,), per_stratum=1)
+        (record,) = run(plan, wrecker, tmp_path / str(number), level)
+        assert not record["success"] and record["ended_by"] == "finish"

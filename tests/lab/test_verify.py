@@ -147,3 +147,18 @@ def test_a_package_that_is_gone_or_huge_fails(tmp_path):
     assert "larger" in verify(TASK, folder, LEVEL).detail
     (folder / TASK.package).rename(tmp_path / "away")
     assert "gone" in verify(TASK, folder, LEVEL).detail
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "import json\nold = json.dumps\njson.dumps = lambda r, **k: old({**r, 'results': dict.fromkeys(r['results'], '')}, **k)\n",
+        "import os, re\nold = os.write\nos.write = lambda f, b: old(f, re.sub(rb': \".*?!=.*?\"', b': \"\"', b))\n",
+        "import json.encoder\njson.encoder.JSONEncoder.encode = lambda self, o: '{}'\n",
+    ],
+    ids=["dumps", "write", "encoder"],
+)
+def test_patching_what_the_report_is_written_with_does_not_help(patch, tmp_path):
+    folder = unsolved(tmp_path / "w")
+    (folder / TARGET).write_text(patch + (folder / TARGET).read_text())
+    assert not verify(TASK, folder, LEVEL).passed

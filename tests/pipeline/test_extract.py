@@ -94,8 +94,9 @@ def test_markers_inside_an_argument_are_just_text(marker):
         assert extract(text).text == call
 
 
-def test_a_surplus_bracket_is_left_to_the_parser():
-    assert extract(CALL + "}").text == CALL + "}"
+@pytest.mark.parametrize("surplus", ["}", "]", ",", " }", "}}"])
+def test_what_stands_too_much_behind_a_call_is_left_to_the_parser(surplus):
+    assert extract(CALL + surplus).text == CALL + surplus
 
 
 names = st.text(st.characters(codec="utf-8", exclude_characters='"\\'), min_size=1, max_size=8)

@@ -103,3 +103,34 @@ def test_a_missing_argument_comes_first_and_the_rest_is_counted():
 @pytest.mark.parametrize("arguments", [[], 3, True, [{"path": "a"}]])
 def test_arguments_that_are_no_object_are_refused(arguments):
     assert codes(contract(path={"type": "string"}), arguments) == ["wrong_type"]
+
+
+@pytest.mark.parametrize("schema", [{"type": "object"}, {"type": "object", "properties": {}}])
+def test_a_tool_that_declares_no_parameters_takes_none(schema):
+    assert codes(ToolContract("t", "", schema), {"force": True}) == ["unknown_property"]
+
+
+def test_a_free_object_behind_a_reference_stays_free():
+    for reference in ({"$ref": "#/$defs/r"}, {"$ref": "#/$defs/s"}, {"allOf": [{"$ref": "#/$defs/r"}]}):
+        schema = {"type": "object", "properties": {"o": reference},
+                  "$defs": {"r": {"type": "object"}, "s": {"$ref": "#/$defs/r"}}}  # fmt: skip
+        assert codes(ToolContract("t", "", schema), {"o": {"any": 1}}) == []
+
+
+def test_properties_that_only_a_condition_declares_are_closed_too():
+    for part in (
+        {"then": {"properties": {"k": {}}}, "if": True},
+        {"dependentSchemas": {"k": {"properties": {"k": {}}}}},
+    ):
+        assert codes(contract(a=part), {"a": {"k": 1, "j": 1}}) == ["unknown_property"]
+
+
+def test_each_failure_names_what_it_is_about():
+    tool = ToolContract("t", "", {"type": "object", "properties": {"a": {}, "it's": {}}, "required": ["a", "it's"]})
+    assert [f.what for f in validate_arguments(tool, {})[1]] == ['"a" is missing', '"it\'s" is missing']
+    depends = ToolContract(
+        "t", "", {"type": "object", "properties": {"a": {}, "b": {}}, "dependentRequired": {"a": ["b"]}}
+    )
+    assert [f.what for f in validate_arguments(depends, {"a": 1})[1]] == ['"b" is missing']
+    refused = contract(a=False)
+    assert "False schema does not allow" in validate_arguments(refused, {"a": 1})[1][0].what

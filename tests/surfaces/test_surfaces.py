@@ -189,3 +189,10 @@ def test_what_a_surface_cannot_say_is_a_usage_error():
         build_surface("code").render("read", {"path": "a"})
     with pytest.raises(UsageError, match="coarse, fine, code"):
         build_surface("medium")
+
+
+def test_a_file_with_windows_line_ends_is_edited_as_shown_and_keeps_them(root):
+    (root / "w.txt").write_bytes(b"a\r\nb\r\nc\r\n")
+    assert ask(root, "fine", tool="read_file", path="w.txt").observation.text == "ok: w.txt, 3 lines\na\nb\nc"
+    assert ask(root, "fine", tool="replace_in_file", path="w.txt", old="a\nb", new="x\ny\nz").outcome == "success"
+    assert (root / "w.txt").read_bytes() == b"x\r\ny\r\nz\r\nc\r\n"

@@ -126,3 +126,17 @@ def test_writing_makes_folders_and_leaves_no_parts(workspace):
     assert code(workspace.write, "src", "x") == code(workspace.write, "src/a.py/x", "x") == "precondition_failed"
     assert code(workspace.write, "big.txt", "x" * 2_000_000) == "precondition_failed"
     assert not [p for p in workspace.root.rglob("*") if p.name.endswith(".part")]
+
+
+@posix
+def test_a_written_program_stays_executable(workspace):
+    (workspace.root / "run.sh").write_text("old")
+    (workspace.root / "run.sh").chmod(0o755)
+    workspace.write("run.sh", "new")
+    assert (workspace.root / "run.sh").stat().st_mode & 0o777 == 0o755
+    workspace.write("plain.txt", "x")
+    assert (workspace.root / "plain.txt").stat().st_mode & 0o111 == 0
+
+
+def test_text_that_is_no_unicode_is_refused(workspace):
+    assert code(workspace.write, "a.txt", "\ud800") == "precondition_failed"

@@ -1,0 +1,45 @@
+"""Redaction: the values of arguments that a contract names never leave the pipeline.
+
+Where a call could be parsed, its secret values are known, and every text that goes out (observation, audit,
+artefact) is scrubbed of them. Where it could not, nobody knows what is secret, so nothing of the reply is kept
+or quoted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Any
+
+from modtools.contract import Failure
+from modtools.pipeline.failures import FAILURES
+
+MARK = "[redacted]"
+
+
+def secret_values(arguments: Any, names: Collection[str], inside: bool = False) -> Iterator[str]:
+    """The text of every value that stands under one of the names, at any depth."""
+    if isinstance(arguments, dict):
+        for key, value in arguments.items():
+            yield from secret_values(value, names, inside or key in names)
+    elif isinstance(arguments, list):
+        for value in arguments:
+            yield from secret_values(value, names, inside)
+    elif inside and arguments is not None and not isinstance(arguments, bool):
+        yield arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def scrub(text: str, secrets: Collection[str]) -> str:
+    """The text with every secret replaced, plainly written or as JSON writes it; the longest first."""
+    spellings = {
+        form for s in secrets if s for form in (s, json.dumps(s)[1:-1], json.dumps(s, ensure_ascii=False)[1:-1])
+    }
+    for spelling in sorted(spellings, key=len, reverse=True):
+        text = text.replace(spelling, MARK)
+    return text
+
+
+def unquoted(failure: Failure) -> Failure:
+    """The failure told by its code alone, without a word of the reply."""
+    return replace(failure, what=FAILURES[failure.code].meaning)

@@ -1,0 +1,192 @@
+"""Broken tools, schemas, policies and callers: still one terminal result, and nothing done that was not decided."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from modtools.catalogue import Snapshot
+from modtools.contract import Effect, Operation, Outcome, Tool, ToolContract, ToolFailure, ToolResult
+from modtools.errors import UsageError
+from modtools.pipeline import AuditLog, Pipeline, Policy, Request, Rule
+
+OPEN = Policy((Rule("allow", "*"),))
+CALL = '{"name": "t", "arguments": {"x": 1}}'
+
+
+def operation(arguments=None, resources=("workspace:x",), effect=Effect.WRITE) -> Operation:
+    return Operation("act", arguments or {}, resources, effect)
+
+
+def make(canonicalise=lambda a, c: operation(a), handler=lambda o, c: ToolResult("done"), policy=OPEN, **fields):
+    schema = fields.pop("input_schema", {"type": "object", "properties": {"x": {}}})
+    contract = ToolContract("t", "", schema, effect=Effect.WRITE, approval="none", **fields)
+    return Pipeline(Snapshot.of((Tool(contract, canonicalise, handler),)), policy, AuditLog())
+
+
+def one_end(pipeline: Pipeline, text: str = CALL, **named):
+    """Run one request and see that its audit has exactly one end, the one that was returned."""
+    result = pipeline.run(Request("r", text), **named)
+    ends = [line["outcome"] for line in pipeline.audit.lines() if line["event"] == "terminal"]
+    assert ends == [result.outcome] and result.outcome in list(Outcome)
+    return result
+
+
+def throw(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    "canonicalise",
+    [
+        lambda a, c: throw(SystemExit(1)),
+        lambda a, c: throw(ValueError("x")),
+        lambda a, c: None,
+        lambda a, c: Operation("act", a, None, Effect.READ),
+        lambda a, c: Operation(None, a, (), Effect.READ),
+        lambda a, c: Operation("act", a, (), "fly"),
+        lambda a, c: Operation("act", {"x": object()}, (), Effect.READ),
+        lambda a, c: throw(ToolFailure("no_such_code", "x")),
+    ],
+)
+def test_a_broken_canonicaliser_ends_the_call_before_anything_is_done(canonicalise):
+    done = []
+    result = one_end(make(canonicalise, lambda o, c: done.append(1)))
+    assert result.outcome == Outcome.UNAVAILABLE_TOOL and done == []
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        lambda o, c: ToolResult("s", None),
+        lambda o, c: ToolResult(None),
+        lambda o, c: ToolResult("s", data=[1]),
+        lambda o, c: ToolResult("s", outcome="nope"),
+        lambda o, c: ToolResult("s", outcome=Outcome.PERMISSION_DENIED),
+        lambda o, c: ToolResult("s", code="no_such_code"),
+        lambda o, c: throw(KeyboardInterrupt()),
+    ],
+)
+def test_a_broken_result_leaves_the_outcome_of_a_writing_tool_open(handler):
+    assert one_end(make(handler=handler)).outcome == Outcome.UNKNOWN_OUTCOME
+
+
+def test_an_outcome_that_is_open_never_invites_a_retry():
+    observation = one_end(make(handler=lambda o, c: 1 / 0)).observation
+    assert "look before you try again" in observation.text and not observation.retryable
+
+
+def test_a_tools_own_error_code_keeps_its_message():
+    result = one_end(make(handler=lambda o, c: throw(ToolFailure("mailbox_full", "the mailbox is full"))))
+    assert result.observation.code == "tool_error" and "the mailbox is full" in result.observation.text
+
+
+def test_a_policy_that_breaks_denies():
+    class Broken:
+        version, digest = 1, "0"
+
+        def decide(self, operation, contract):
+            raise RuntimeError
+
+    done = []
+    result = one_end(make(handler=lambda o, c: done.append(1), policy=Broken()))
+    assert result.outcome != Outcome.SUCCESS and done == []
+
+
+@pytest.mark.parametrize("verdict", ["ALLOW", "maybe", ""])
+def test_a_rule_without_a_proper_verdict_is_refused(verdict):
+    with pytest.raises(UsageError, match="verdict"):
+        Rule(verdict, "*")
+
+
+def test_an_operation_without_resources_needs_a_rule_that_asks_for_none():
+    bare = lambda a, c: operation(a, resources=())  # noqa: E731
+    assert one_end(make(bare, policy=Policy((Rule("allow", "*", "workspace:*"),)))).outcome == "permission_denied"
+    assert one_end(make(bare, policy=OPEN)).outcome == "success"
+    assert (
+        one_end(make(bare, policy=Policy((*OPEN.rules, Rule("deny", "*", "secret:*"))))).outcome == "permission_denied"
+    )
+
+
+def test_a_caller_that_cannot_say_whether_it_cancels_counts_as_cancelling():
+    assert one_end(make(), cancelled=lambda: 1 / 0).outcome == Outcome.CANCELLED
+
+
+def test_an_interrupt_ends_the_request_and_goes_on():
+    pipeline = make(lambda a, c: throw(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.run(Request("r", CALL))
+    assert [line["outcome"] for line in pipeline.audit.lines() if line["event"] == "terminal"] == ["cancelled"]
+
+
+def test_what_a_handler_does_to_its_arguments_changes_neither_audit_nor_result():
+    pipeline = make(
+        lambda a, c: (a.update(y=2), operation({"x": a["x"]}))[1], lambda o, c: (o.arguments.clear(), ToolResult(""))[1]
+    )
+    result = one_end(pipeline)
+    _, executing, terminal = pipeline.audit.lines()
+    assert executing["operation"] == terminal["operation"] == operation({"x": 1}).digest
+    assert result.call.arguments == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "strange"}, {"required": "x"}, {"properties": []}, {"enum": 3}, {"pattern": "\\p{L}"}]
+)
+def test_a_schema_that_is_none_is_refused_when_the_catalogue_is_made(schema):
+    with pytest.raises(UsageError, match="tool t: input_schema is no JSON Schema"):
+        make(input_schema={"type": "object", "properties": {"x": {}}} | ({"properties": {"x": schema}}))
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#/nowhere"}, {"$ref": "http://example.org/x"}])
+def test_a_schema_that_cannot_be_applied_ends_the_call(schema):
+    call = '{"name": "t", "arguments": {"x": "text"}}'
+    result = one_end(make(input_schema={"type": "object", "properties": {"x": schema}}), call)
+    assert result.outcome == Outcome.UNAVAILABLE_TOOL
+
+
+def test_a_request_that_is_no_text_is_a_usage_error():
+    with pytest.raises(UsageError, match="type str"):
+        Request("r", None)
+
+
+def test_terminal_escapes_in_a_reply_do_not_come_back():
+    for text in ('{"name": "\\u001b[31mx\\u0007", "arguments": {}}', "<function=\x1b[2Jx>"):
+        observation = one_end(make(), text).observation.text
+        assert "\x1b" not in observation and "\x07" not in observation
+
+
+SECRETS = {
+    "plain": ({"token": {"type": "string"}}, {"token": "hunter2"}),
+    "nested": ({"o": {"type": "object", "properties": {"token": {"maxLength": 2}}}}, {"o": {"token": "hunter2"}}),
+    "refused by the root": ({"token": {}, "maxProperties": {}}, {"token": "hunter2", "a": 1, "b": 2}),
+    "wrong type": ({"token": {"type": "integer"}}, {"token": 'hunter2 "quoted"\n'}),
+}
+
+
+@pytest.mark.parametrize("case", SECRETS)
+@pytest.mark.parametrize("echo", ["body", "summary", "failure"])
+def test_a_redacted_value_never_leaves_the_pipeline(case, echo):
+    properties, arguments = SECRETS[case]
+    answers = {
+        "body": lambda o, c: ToolResult("", f"you sent {json.dumps(o.arguments)}" * 200),
+        "summary": lambda o, c: ToolResult(f"you sent {o.arguments}"),
+        "failure": lambda o, c: throw(ToolFailure("tool_error", f"cannot use {o.arguments}")),
+    }
+    schema = {"type": "object", "properties": properties, "not": {"required": ["a"]}}
+    pipeline = make(handler=answers[echo], input_schema=schema, redact=("token",))
+    result = one_end(pipeline, json.dumps({"name": "t", "arguments": arguments}))
+    kept = (
+        result.observation.text + json.dumps(pipeline.audit.lines()) + str(pipeline.audit.artefacts) + str(result.trace)
+    )
+    assert "hunter2" not in kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['t(token="hunter2")', '{"name": "t", "arguments": {"token": "hunter2"', '{"name": "t", "token": "hunter2"}'],
+)
+def test_of_a_reply_that_cannot_be_parsed_nothing_is_quoted_where_something_is_secret(text):
+    pipeline = make(redact=("token",))
+    result = one_end(pipeline, text)
+    assert "hunter2" not in result.observation.text + str(pipeline.audit.artefacts) + json.dumps(pipeline.audit.lines())
