@@ -260,10 +260,13 @@ class Passage:
         return self._result(outcome, observation, failure)
 
     def _raw_text(self) -> str:
-        """The reply as it is kept: whole, or where a contract redacts arguments, without their values."""
+        """The reply as it is kept: whole, or where it holds something secret, the call alone without it."""
         if self.redacted and not self.call:
             return "[not kept: the reply could not be parsed, and a tool of this catalogue redacts arguments]"
-        return scrub(self.request.text, self.secrets)
+        if not self.secrets:
+            return self.request.text
+        # Not the reply itself: it may spell a value with other escapes, or repeat it in prose.
+        return scrub(canonical_json({"name": self.call.name, "arguments": self.call.arguments}), self.secrets)
 
     def _keep(self, content: str) -> str:
         """Keep an artefact; a full disk loses the artefact, is said in the record, and never the result."""

@@ -182,6 +182,14 @@ def test_a_redacted_value_never_leaves_the_pipeline(case, echo):
     assert "hunter2" not in kept
 
 
+def test_a_secret_spelled_with_escapes_or_repeated_in_prose_is_not_kept():
+    text = 'The token is hunter2.\n{"name": "t", "arguments": {"token": "\\u0068unter2"}}'
+    pipeline = make(input_schema={"type": "object", "properties": {"token": {}}}, redact=("token",))
+    one_end(pipeline, text)
+    kept = str(pipeline.audit.artefacts)
+    assert "hunter2" not in kept and "u0068unter2" not in kept and "[redacted]" in kept
+
+
 @pytest.mark.parametrize(
     "text",
     ['t(token="hunter2")', '{"name": "t", "arguments": {"token": "hunter2"', '{"name": "t", "token": "hunter2"}'],
