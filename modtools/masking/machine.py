@@ -1,0 +1,193 @@
+"""The parts of a pushdown automaton: cells of a stack, and machines that say what a byte does to the topmost cell.
+
+A configuration is a cell: a machine, that machine's own data, and the cell below. When a value is complete its cell
+is dropped, and the cell below goes on. Equal cells are one object, so comparing and caching them costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from modtools.masking.byte_automaton import DEAD, ByteAutomaton, json_string
+from modtools.masking.dfa import any_text
+
+BLANKS = frozenset(b" \t\n\r")
+EVERY_BYTE = frozenset(range(256))
+FREE_STRING = json_string(any_text())  # shared by all grammars, so a vocabulary is split for it once
+
+
+class Cell:
+    """One frame of the stack, with all frames below it."""
+
+    __slots__ = ("machine", "data", "below")
+
+    def __init__(self, machine: Machine, data: Any, below: Cell | None):
+        self.machine, self.data, self.below = machine, data, below
+
+
+class Cells:
+    """The cells that exist: equal ones are made once."""
+
+    MAX = 200_000
+
+    def __init__(self):
+        self._known: dict[tuple, Cell] = {}
+
+    def __call__(self, machine: Machine, data: Hashable, below: Cell | None) -> Cell:
+        key = (machine, data, below)
+        cell = self._known.get(key)
+        if cell is None:
+            if len(self._known) > self.MAX:
+                self._known.clear()  # only sharing is lost
+            cell = self._known[key] = Cell(machine, data, below)
+        return cell
+
+
+class Machine:
+    """What all machines answer. Compared by identity."""
+
+    def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
+        """The cells after the first byte of a value, put upon `below`; none where the byte cannot begin it."""
+        raise NotImplementedError
+
+    def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
+        """The cells after one more byte."""
+        raise NotImplementedError
+
+    def legal(self, cell: Cell) -> frozenset[int]:
+        """The bytes that may follow; others certainly may not."""
+        raise NotImplementedError
+
+    def is_complete(self, cell: Cell) -> bool:
+        """Whether the whole document may end here."""
+        return False
+
+    def describe(self, cell: Cell) -> str:
+        """The state in words."""
+        raise NotImplementedError
+
+
+class Scalar(Machine):
+    """A value that a byte automaton reads; the data is its state."""
+
+    def __init__(self, cells: Cells, automaton: ByteAutomaton, name: str):
+        self.cells, self.automaton, self.name = cells, automaton, name
+        self._legal: dict[int, frozenset[int]] = {}
+
+    def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
+        return self._after(self.automaton.row(0)[byte], below)
+
+    def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
+        state = cell.data
+        after = self._after(self.automaton.row(state)[byte], cell.below)
+        if self.automaton.labels[state] is not None:
+            after += cell.below.machine.step(cell.below, byte)
+        return after
+
+    def _after(self, state: int, below: Cell) -> tuple[Cell, ...]:
+        if state == DEAD:
+            return ()
+        return (below if self.automaton.is_final(state) else self.cells(self, state, below),)
+
+    def own_legal(self, state: int) -> frozenset[int]:
+        """The bytes that go on inside the automaton."""
+        if state not in self._legal:
+            row = self.automaton.row(state)
+            self._legal[state] = frozenset(byte for byte in range(256) if row[byte] != DEAD)
+        return self._legal[state]
+
+    def legal(self, cell: Cell) -> frozenset[int]:
+        own = self.own_legal(cell.data)
+        if self.automaton.labels[cell.data] is not None:
+            own |= cell.below.machine.legal(cell.below)
+        return own
+
+    def is_complete(self, cell: Cell) -> bool:
+        return self.automaton.labels[cell.data] is not None and cell.below.machine.is_complete(cell.below)
+
+    def describe(self, cell: Cell) -> str:
+        return f"inside {self.name}"
+
+
+class CountedString(Machine):
+    """Any string of `least` to `most` characters; the data is (state, characters begun so far).
+
+    Characters are counted, not unrolled. Without an upper bound the count stops at `least`.
+    """
+
+    def __init__(self, cells: Cells, least: int, most: int | None):
+        self.cells, self.least, self.most = cells, least, most
+        self.automaton = FREE_STRING
+
+    def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
+        state = self.automaton.row(0)[byte]
+        return () if state == DEAD else (self.cells(self, (state, 0), below),)
+
+    def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
+        state, count = cell.data
+        after = self.automaton.row(state)[byte]
+        if after == DEAD:
+            return ()
+        if self.automaton.labels[after] is not None:
+            return (cell.below,) if count >= self.least else ()
+        if self.automaton.boundary[state]:
+            if count == self.most:
+                return ()
+            count = count + 1 if self.most is not None else min(count + 1, self.least)
+        return (self.cells(self, (after, count), cell.below),)
+
+    def legal(self, cell: Cell) -> frozenset[int]:
+        return EVERY_BYTE
+
+    def describe(self, cell: Cell) -> str:
+        if (self.least, self.most) == (0, None):
+            return "inside a string"
+        bounds = f"{self.least} to {self.most}" if self.most is not None else f"at least {self.least}"
+        return f"inside a string of {bounds} characters, {cell.data[1]} counted"
+
+
+class Value:
+    """What may stand at one place of a document: one of some machines. Filled, then pruned, by the compiler.
+
+    Attributes:
+        alternatives: the machines.
+        possible: whether any finite document stands for it.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+        self.alternatives: list[Machine] = []
+        self.possible = False
+
+    def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
+        """The cells after the first byte of the value."""
+        return tuple(cell for machine in self.alternatives for cell in machine.begin(below, byte))
+
+
+class Root(Machine):
+    """The document around the value; the data is (whether the value was read, blanks so far)."""
+
+    def __init__(self, cells: Cells, value: Value, blanks: int):
+        self.cells, self.value, self.blanks = cells, value, blanks
+
+    def cell(self, read: bool) -> Cell:
+        """The lowest cell, before the value or after it."""
+        return self.cells(self, (read, 0), None)
+
+    def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
+        read, blanks = cell.data
+        if byte in BLANKS:
+            if blanks < self.blanks:
+                return (self.cells(self, (read, blanks + 1), None),)
+            return ()
+        return () if read else self.value.begin(self.cell(True), byte)
+
+    def legal(self, cell: Cell) -> frozenset[int]:
+        return BLANKS if cell.data[0] else EVERY_BYTE
+
+    def is_complete(self, cell: Cell) -> bool:
+        return cell.data[0]
+
+    def describe(self, cell: Cell) -> str:
+        return "after the value" if cell.data[0] else "before the value"

@@ -1,0 +1,268 @@
+"""Objects: any order of keys, required ones present, none twice.
+
+The declared keys seen so far are a bit mask; free keys seen so far are a set. Rows for all 2^n masks exist only as far
+as documents visit them. A declared key is read through its one spelling, any other key as a free string whose text is
+looked at when its quote closes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+from modtools.masking.budget import spend
+from modtools.masking.byte_automaton import DEAD, ByteAutomaton, literals, spell
+from modtools.masking.machine import BLANKS, EVERY_BYTE, Cell, Cells, Machine, Value
+
+OPEN, CLOSE, COMMA, COLON, QUOTE = b'{},:"'
+
+
+class Phase(IntEnum):
+    """Where in the object."""
+
+    OPENED = 0
+    COMMA = 1
+    KEY = 2
+    COLON = 3
+    VALUE = 4
+    MEMBER = 5
+
+
+WHERE = ("after {", "after a comma", "in a key", "after a key", "before a value", "after a member")
+LEGAL = {
+    Phase.OPENED: BLANKS | {QUOTE, CLOSE},
+    Phase.COMMA: BLANKS | {QUOTE},
+    Phase.COLON: BLANKS | {COLON},
+    Phase.VALUE: EVERY_BYTE,
+    Phase.MEMBER: BLANKS | {COMMA, CLOSE},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class FreeKeys:
+    """The keys that are not declared.
+
+    Attributes:
+        automaton: JSON strings, labelled by the class of the key.
+        values: what the value of a key must be, by the class.
+        bounded: some prefixes can be continued in finitely many ways only, so each step looks whether one is left;
+            then the automaton knows one spelling for each key, and no declared key.
+    """
+
+    automaton: ByteAutomaton
+    values: Mapping[object, Value]
+    bounded: bool
+
+    def is_left(self, state: int, spelled: bytes, used: frozenset[str]) -> bool:
+        """Whether a key is left that begins so and is not used."""
+        if not self.bounded or not used:
+            return True
+        ahead = itertools.islice(self._endings(state), len(used) + 1)
+        return any(_decoded(spelled + ending) not in used for ending in ahead)
+
+    def _endings(self, state: int) -> Iterator[bytes]:
+        """The spelled rests of keys from a state, the shortest first."""
+        queue = [(self._distance[state], 0, state, b"")]
+        while queue:
+            _, _, at, spelled = heapq.heappop(queue)
+            if self.automaton.labels[at] is not None:
+                yield spelled
+            for byte, target in enumerate(self.automaton.row(at)):
+                if target != DEAD:
+                    length = len(spelled) + 1
+                    entry = (length + self._distance[target], -length, target, spelled + bytes([byte]))
+                    heapq.heappush(queue, entry)
+
+    @cached_property
+    def _distance(self) -> list[int]:
+        """For each state the fewest bytes to the end of a key."""
+        rows, state = [], 0
+        while state < len(self.automaton.keys):
+            spend(1, "the keys of an object")
+            rows.append({target for target in self.automaton.row(state) if target != DEAD})
+            state += 1
+        before: list[list[int]] = [[] for _ in rows]
+        for state, targets in enumerate(rows):
+            for target in targets:
+                before[target].append(state)
+        queue = [state for state, label in enumerate(self.automaton.labels) if label is not None]
+        distance = dict.fromkeys(queue, 0)
+        for state in queue:
+            fresh = [earlier for earlier in before[state] if earlier not in distance]
+            distance |= dict.fromkeys(fresh, distance[state] + 1)
+            queue += fresh
+        return [distance[state] for state in range(len(rows))]
+
+
+def _decoded(spelled: bytes) -> str:
+    return json.loads(spelled.decode())
+
+
+class Object(Machine):
+    """The data is (phase, blanks so far, declared keys seen as a bit mask, free keys seen, what the value must be).
+
+    Attributes:
+        names: the declared keys.
+        values: what the value of each must be.
+        required: bit mask of the keys that must come.
+        ordered: whether declared keys come in the order of `names`, free ones after them; a key that was passed over
+            counts as seen.
+        free: what other keys there may be, or None.
+    """
+
+    def __init__(
+        self, cells: Cells, blanks: int, names: Sequence[str], values: Sequence[Value], required: int, ordered: bool
+    ):
+        self.cells, self.blanks, self.ordered = cells, blanks, ordered
+        self.names, self.values, self.required = names, values, required
+        self.usable, self.free = 0, None
+        self.declared_key, self.free_key = DeclaredKey(self), FreeKey(self)
+
+    def is_possible(self) -> bool:
+        """Whether some finite object fits, by what is known of the values so far."""
+        return all(v.possible for i, v in enumerate(self.values) if self.required >> i & 1)
+
+    def prune(self, free: FreeKeys | None) -> None:
+        """Drops keys whose value cannot be finished."""
+        self.usable = sum(1 << i for i, value in enumerate(self.values) if value.possible)
+        self.free = free
+
+    def available(self, seen: int) -> int:
+        """The declared keys that may come next, as a bit mask."""
+        unseen = self.usable & ~seen
+        if self.ordered and (missing := self.required & ~seen):
+            unseen &= ((missing & -missing) << 1) - 1
+        return unseen
+
+    def has_free(self, seen: int, used: frozenset[str]) -> bool:
+        """Whether a key may come next that is not declared."""
+        if self.free is None or (self.ordered and self.required & ~seen):
+            return False
+        return self.free.is_left(0, b"", used)
+
+    def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
+        return (self.cells(self, (Phase.OPENED, 0, 0, frozenset(), None), below),) if byte == OPEN else ()
+
+    def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
+        phase, blanks, seen, used, value = cell.data
+        if byte in BLANKS:
+            return (self._at(cell, phase, seen, used, value, blanks + 1),) if blanks < self.blanks else ()
+        if phase == Phase.VALUE:
+            return value.begin(self._at(cell, Phase.MEMBER, seen, used), byte)
+        if phase == Phase.COLON:
+            return (self._at(cell, Phase.VALUE, seen, used, value),) if byte == COLON else ()
+        if byte == CLOSE and phase != Phase.COMMA:
+            return (cell.below,) if not self.required & ~seen else ()
+        if byte == COMMA and phase == Phase.MEMBER:
+            room = self.available(seen) or self.has_free(seen, used)
+            return (self._at(cell, Phase.COMMA, seen, used),) if room else ()
+        if byte == QUOTE and phase in (Phase.OPENED, Phase.COMMA):
+            waiting = self._at(cell, Phase.KEY, seen, used)
+            return self.declared_key.begin(waiting, byte) + self.free_key.begin(waiting, byte)
+        return ()
+
+    def _at(self, cell: Cell, phase: Phase, seen: int, used: frozenset, value=None, blanks: int = 0) -> Cell:
+        return self.cells(self, (phase, blanks, seen, used, value), cell.below)
+
+    def after_declared(self, waiting: Cell, index: int) -> Cell:
+        """The cell after a declared key."""
+        _, _, seen, used, _ = waiting.data
+        seen |= (2 << index) - 1 if self.ordered else 1 << index
+        return self._at(waiting, Phase.COLON, seen, used, self.values[index])
+
+    def after_free(self, waiting: Cell, name: str, label: object) -> Cell:
+        """The cell after a free key."""
+        _, _, seen, used, _ = waiting.data
+        seen = (1 << len(self.names)) - 1 if self.ordered else seen
+        return self._at(waiting, Phase.COLON, seen, used | {name}, self.free.values[label])
+
+    def legal(self, cell: Cell) -> frozenset[int]:
+        return LEGAL[cell.data[0]]
+
+    def describe(self, cell: Cell) -> str:
+        phase, _, seen, used, _ = cell.data
+        said = [name for i, name in enumerate(self.names) if seen >> i & 1] + sorted(used)
+        missing = [name for i, name in enumerate(self.names) if (self.required & ~seen) >> i & 1]
+        text = f"in an object, {WHERE[phase]}; keys so far: {', '.join(said) or 'none'}"
+        return text + (f"; still required: {', '.join(missing)}" if missing else "")
+
+
+class DeclaredKey(Machine):
+    """A declared key in its one spelling; the data is the state of the trie of all declared keys."""
+
+    def __init__(self, owner: Object):
+        self.owner = owner
+        self.automaton = literals({spell(name): i for i, name in enumerate(owner.names)})
+        self._ahead: dict[int, int] = {}
+
+    def ahead(self, state: int) -> int:
+        """The keys that can still be reached from a state, as a bit mask."""
+        if state not in self._ahead:
+            label = self.automaton.labels[state]
+            reached = 0 if label is None else 1 << label
+            for target in self.automaton.row(state):
+                reached |= self.ahead(target) if target != DEAD else 0
+            self._ahead[state] = reached
+        return self._ahead[state]
+
+    def begin(self, waiting: Cell, byte: int) -> tuple[Cell, ...]:
+        return self._after(self.automaton.row(0)[byte], waiting)
+
+    def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
+        return self._after(self.automaton.row(cell.data)[byte], cell.below)
+
+    def _after(self, state: int, waiting: Cell) -> tuple[Cell, ...]:
+        if state == DEAD or not self.ahead(state) & self.owner.available(waiting.data[2]):
+            return ()
+        index = self.automaton.labels[state]
+        if index is not None:
+            return (self.owner.after_declared(waiting, index),)
+        return (self.owner.cells(self, state, waiting),)
+
+    def legal(self, cell: Cell) -> frozenset[int]:
+        return frozenset(byte for byte, target in enumerate(self.automaton.row(cell.data)) if target != DEAD)
+
+    def describe(self, cell: Cell) -> str:
+        reached = self.ahead(cell.data) & self.owner.available(cell.below.data[2])
+        names = [name for i, name in enumerate(self.owner.names) if reached >> i & 1]
+        return f"in a key that may become {' or '.join(map(repr, names))}"
+
+
+class FreeKey(Machine):
+    """A key that is not declared; the data is (state, the bytes so far with the opening quote)."""
+
+    def __init__(self, owner: Object):
+        self.owner = owner
+
+    def begin(self, waiting: Cell, byte: int) -> tuple[Cell, ...]:
+        if not self.owner.has_free(waiting.data[2], waiting.data[3]):
+            return ()
+        return self._after(0, b"", waiting, byte)
+
+    def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
+        return self._after(*cell.data, cell.below, byte)
+
+    def _after(self, state: int, spelled: bytes, waiting: Cell, byte: int) -> tuple[Cell, ...]:
+        free, used = self.owner.free, waiting.data[3]
+        after, spelled = free.automaton.row(state)[byte], spelled + bytes([byte])
+        if after == DEAD:
+            return ()
+        label = free.automaton.labels[after]
+        if label is not None:
+            name = _decoded(spelled)
+            fresh = name not in used and name not in self.owner.names
+            return (self.owner.after_free(waiting, name, label),) if fresh else ()
+        if not free.is_left(after, spelled, used):
+            return ()
+        return (self.owner.cells(self, (after, spelled), waiting),)
+
+    def legal(self, cell: Cell) -> frozenset[int]:
+        return EVERY_BYTE
+
+    def describe(self, cell: Cell) -> str:
+        return f"in a free key that begins with {cell.data[1][1:].decode(errors='replace')!r}"
