@@ -35,6 +35,7 @@ class ByteAutomaton:
         self.rows: list[list[int] | None] = []
         self.labels: list[Label] = []
         self.boundary: list[bool] = []
+        self._table, self._tabled = np.full((16, 256), DEAD, dtype=np.int32), np.zeros(16, dtype=bool)
         self._state(start)
 
     def _state(self, key: Key) -> int:
@@ -60,9 +61,23 @@ class ByteAutomaton:
         """Whether nothing can follow inside this automaton."""
         return self.labels[state] is not None and max(self.row(state)) == DEAD
 
-    def table(self, states: Iterable[int]) -> np.ndarray:
-        """The rows of some states as an array of shape (states, 256)."""
-        return np.array([self.row(state) for state in states], dtype=np.int32)
+    def advance(self, states: np.ndarray, byte: np.ndarray) -> np.ndarray:
+        """The targets of many states at once, each by its own byte; all arrays of shape (n,)."""
+        asked = np.zeros(len(self.keys), dtype=bool)
+        asked[states] = True
+        for state in np.flatnonzero(asked):
+            if not self._is_tabled(state):
+                self._table[state] = self.row(state)
+                self._tabled[state] = True
+        return self._table[states, byte]
+
+    def _is_tabled(self, state: int) -> bool:
+        if state >= len(self._table):
+            size = max(2 * len(self._table), state + 1)
+            grown, tabled = np.full((size, 256), DEAD, dtype=np.int32), np.zeros(size, dtype=bool)
+            grown[: len(self._table)], tabled[: len(self._tabled)] = self._table, self._tabled
+            self._table, self._tabled = grown, tabled
+        return bool(self._tabled[state])
 
 
 def plain_text(dfa: CharacterDFA) -> ByteAutomaton:

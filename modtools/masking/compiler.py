@@ -34,6 +34,7 @@ class Compiler:
         self._values: dict[frozenset[str], Value] = {}
         self._unfilled: list[tuple[Value, Conjunction]] = []
         self._choices: list[Choice] = []
+        self.spelled: set[int] = set()  # the bytes of everything that has one spelling
         self._free: dict[Object, tuple[CharacterDFA, dict[Any, Value]]] = {}
 
     def root(self) -> Value:
@@ -156,6 +157,7 @@ class Compiler:
                 least = max(shape.min_items, len(value))
                 machines.append(self._array(replace(shape, array_layers=layers, min_items=least)))
         if spelled:
+            self.spelled.update(*spelled)
             machines.append(Scalar(self.cells, literals(spelled), f"one of {len(spelled)} given values"))
         return machines
 
@@ -177,7 +179,7 @@ class Compiler:
         values = []
         for name in names:
             try:
-                name.encode()
+                self.spelled.update(spell(name))
             except UnicodeEncodeError:
                 self.document.root.refuse("properties", f"the key {name!r} holds a lone surrogate")
             places = [place for layer in layers for place in _speaking_of(layer, name)]
@@ -229,8 +231,14 @@ class Compiler:
         dfa = product([dfa], lambda labels: labels[0] if labels[0] in values else None, "the keys of an object")
         if any(count is not None for count in dfa.counts):
             dfa = without(dfa, words(machine.names), "the keys of an object")
+            self.spelled.update(byte for row in dfa.rows for a, b, _ in row for byte in _bytes_between(a, b))
             return None if dfa.is_empty else FreeKeys(json_string(dfa, one_spelling=True), values, bounded=True)
         return FreeKeys(json_string(dfa), values, bounded=False)
+
+
+def _bytes_between(first: int, last: int) -> Iterable[int]:
+    """The bytes with which the characters of a range begin in UTF-8, and may go on."""
+    return range(chr(first).encode()[0], chr(last).encode()[0] + 1)
 
 
 def _is_possible(machine: Machine) -> bool:

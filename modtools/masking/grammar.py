@@ -6,7 +6,8 @@ object, and remember where each byte leads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from modtools.errors import UsageError
@@ -20,6 +21,10 @@ from modtools.masking.regex import pattern_dfa
 if TYPE_CHECKING:
     from modtools.masking.matcher import Matcher
     from modtools.masking.vocabulary import Vocabulary
+
+# Every character of a JSON string has a spelling in printable ASCII, so only half-read ones need more.
+JSON_BYTES = frozenset([*range(0x20, 0x7F), *range(0x80, 0xC0)])
+UTF8_BYTES = frozenset([*range(0xC0), *range(0xC2, 0xF5)])
 
 
 class State:
@@ -46,6 +51,20 @@ class State:
             self._next[byte] = self._grammar.state(after) if after else None
         return self._next[byte]
 
+    def read(self, text: bytes) -> State | None:
+        """The state after some more bytes, None where the text has left the language."""
+        state: State | None = self
+        for byte in text:
+            state = state.step(byte)
+            if state is None:
+                return None
+        return state
+
+    def only(self, cells: Iterable[Cell]) -> State | None:
+        """The state with these configurations only, None when there are none."""
+        cells = frozenset(cells)
+        return self._grammar.state(cells) if cells else None
+
     def legal(self) -> frozenset[int]:
         """The bytes that may follow; others certainly may not."""
         if self._legal is None:
@@ -71,15 +90,19 @@ class Grammar:
     Attributes:
         name: of what it was made.
         start: the state before the first byte.
-        escapes: whether any character has an ASCII spelling, as in JSON.
+        needs: with a token for each of these bytes a vocabulary can finish whatever can be finished.
+        kept: the states that keep a mask, the oldest first; for modtools.masking.matcher.
+        reaches: for modtools.masking.reach.
     """
 
     MAX_STATES = 100_000
 
-    def __init__(self, name: str, build: Callable[[Cells], Cell], escapes: bool):
-        self.name, self.escapes = name, escapes
+    def __init__(self, name: str, start: Cell, needs: frozenset[int]):
+        self.name, self.needs = name, needs
+        self.kept: deque = deque()
+        self.reaches: dict = {}
         self._states: dict[frozenset[Cell], State] = {}
-        self.start = self.state(frozenset([build(Cells())]))
+        self.start = self.state(frozenset([start]))
 
     def state(self, cells: frozenset[Cell]) -> State:
         """The state with these configurations."""
@@ -92,17 +115,8 @@ class Grammar:
 
     def accepts(self, text: bytes) -> bool:
         """Whether the text is a complete document of the language."""
-        state = self.read(text)
+        state = self.start.read(text)
         return state is not None and state.is_accepting
-
-    def read(self, text: bytes) -> State | None:
-        """The state after a prefix, None where no document begins so."""
-        state: State | None = self.start
-        for byte in text:
-            state = state.step(byte)
-            if state is None:
-                return None
-        return state
 
     def matcher(self, vocabulary: Vocabulary) -> Matcher:
         """A walk through this grammar in the tokens of a vocabulary."""
@@ -129,12 +143,11 @@ def compile_json_schema(schema: Any, whitespace: int = 64, property_order: str =
     if not isinstance(whitespace, int) or whitespace < 0:
         raise UsageError(f"whitespace is {whitespace!r}, expected a number of characters from 0")
 
-    def build(cells: Cells) -> Cell:
-        compiler = Compiler(Document(schema), cells, whitespace, property_order == "declared")
-        return Root(cells, compiler.root(), whitespace).cell(read=False)
-
     with budget():
-        return Grammar("a JSON Schema", build, escapes=True)
+        cells = Cells()
+        compiler = Compiler(Document(schema), cells, whitespace, property_order == "declared")
+        start = Root(cells, compiler.root(), whitespace).cell(read=False)
+    return Grammar("a JSON Schema", start, JSON_BYTES | compiler.spelled)
 
 
 def compile_regex(pattern: str) -> Grammar:
@@ -146,12 +159,10 @@ def compile_regex(pattern: str) -> Grammar:
         UsageError: the pattern matches nothing.
     """
 
-    def build(cells: Cells) -> Cell:
-        dfa = pattern_dfa(pattern, whole=True)
-        if dfa.is_empty:
-            raise UsageError(f"the pattern {pattern!r} matches no text")
-        text = Scalar(cells, plain_text(dfa), f"the pattern {pattern!r}")
-        return cells(text, 0, Root(cells, Value("text"), 0).cell(read=True))
-
+    name, cells = f"the pattern {pattern!r}", Cells()
     with budget():
-        return Grammar(f"the pattern {pattern!r}", build, escapes=False)
+        dfa = pattern_dfa(pattern, whole=True)
+    if dfa.is_empty:
+        raise UsageError(f"{name} matches no text")
+    text = Scalar(cells, plain_text(dfa), name)
+    return Grammar(name, cells(text, 0, Root(cells, Value("text"), 0).cell(read=True)), UTF8_BYTES)

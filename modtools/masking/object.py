@@ -261,6 +261,22 @@ class FreeKey(Machine):
             return ()
         return (self.owner.cells(self, (after, spelled), waiting),)
 
+    def clashing(self, cell: Cell, ids_by_inside: Mapping[bytes, list[int]]) -> Iterator[int]:
+        """The tokens that complete a key which is declared or was used.
+
+        Args:
+            ids_by_inside: the tokens that complete a key, by their bytes before they leave, the quote included.
+        """
+        state, spelled = cell.data
+        taken = [*self.owner.names, *cell.below.data[3]]
+        if self.owner.free.automaton.boundary[state]:
+            so_far = _decoded(spelled + b'"')
+            taken = [name for name in taken if name.startswith(so_far)]
+        if taken:
+            for inside, ids in ids_by_inside.items():
+                if _decoded(spelled + inside) in taken:
+                    yield from ids
+
     def legal(self, cell: Cell) -> frozenset[int]:
         return EVERY_BYTE
 

@@ -60,31 +60,30 @@ class Node:
     """A node of the trie for walks in Python; its children are made when they are first asked for.
 
     Attributes:
+        depth: length of its prefix in bytes.
+        begin, end: its children in levels[depth] lie from begin up to, not including, end.
         token: index of the token that ends here in the sorted tokens, or -1.
-        first, after: the range of the sorted tokens that go through here.
+        size: how many tokens go through here.
     """
 
-    __slots__ = ("_levels", "_depth", "_begin", "_end", "_children", "token", "first", "after")
+    __slots__ = ("_levels", "_children", "depth", "begin", "end", "token", "size")
 
     def __init__(self, levels: list[Level], depth: int = 0, index: int = 0):
-        self._levels, self._depth, self._children = levels, depth, None
+        self._levels, self._children, self.depth = levels, None, depth
         if depth == 0:
-            self.token, self.first, self.after = -1, 0, int(levels[0].after[-1]) if levels else 0
-            self._begin, self._end = 0, len(levels[0].byte) if levels else 0
+            self.token, self.begin, self.end = -1, 0, len(levels[0].byte) if levels else 0
+            self.size = int(levels[0].after[-1]) if levels else 0
         else:
             level = levels[depth - 1]
-            self.token, self.first, self.after = (
-                int(level.token[index]),
-                int(level.first[index]),
-                int(level.after[index]),
-            )
-            self._begin, self._end = int(level.child[index]), int(level.child[index + 1])
+            self.token, self.size = int(level.token[index]), int(level.after[index] - level.first[index])
+            self.begin, self.end = int(level.child[index]), int(level.child[index + 1])
 
     @property
     def children(self) -> dict[int, Node]:
         """The nodes one byte further, by that byte."""
         if self._children is None:
-            level, depth = self._levels[min(self._depth, len(self._levels) - 1)], self._depth + 1
-            indices = range(self._begin, self._end)
-            self._children = {int(level.byte[i]): Node(self._levels, depth, i) for i in indices}
+            indices = range(self.begin, self.end)
+            self._children = {
+                int(self._levels[self.depth].byte[i]): Node(self._levels, self.depth + 1, i) for i in indices
+            }
         return self._children

@@ -6,9 +6,11 @@ writes a blank as Ġ, sentencepiece as ▁, and both cut a UTF-8 character where
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,8 +18,6 @@ import numpy as np
 
 from modtools.errors import UsageError
 from modtools.masking.trie import Level, Node, build_levels
-
-TEXT_BYTES = frozenset([*range(0x20, 0x7F), *range(0x80, 0xC0)])
 
 
 class Vocabulary:
@@ -93,35 +93,47 @@ class Vocabulary:
         """The bytes that are tokens by themselves."""
         return frozenset(token[0] for token in self.sorted_tokens if len(token) == 1)
 
-    def mask(self, allowed: np.ndarray) -> np.ndarray:
-        """From the sorted tokens, shape (len(sorted_tokens),), to token ids, shape (V,); both bool."""
-        mask = np.zeros(len(self.tokens), dtype=bool)
-        mask[self.ids] = allowed
-        if len(self.twins):
-            mask[self.twins[:, 1]] = allowed[self.twins[:, 0]]
-        return mask
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """From the sorted tokens, shape (len(sorted_tokens),), to token ids, shape (V,); 0 for ids without bytes."""
+        spread = np.zeros(len(self.tokens), dtype=values.dtype)
+        spread[self.ids] = values
+        spread[self.twins[:, 1]] = values[self.twins[:, 0]]
+        return spread
 
-    def facts(self, token_id: int) -> dict[str, Any]:
-        """What a learner may want to know of a token.
+    @cached_property
+    def ids_of(self) -> list[list[int]]:
+        """For each of the sorted tokens all ids with its bytes."""
+        ids_of = [[int(i)] for i in self.ids]
+        for index, i in self.twins.tolist():
+            ids_of[index].append(i)
+        return ids_of
 
-        Returns:
-            bytes; string_safe (may stand inside any JSON string between two characters); code_points (begun in it);
-            starts_inside, ends_inside (a UTF-8 character is cut at that end).
-        """
-        token = self.tokens[token_id]
-        if token is None:
-            return {"bytes": None, "string_safe": False, "code_points": 0, "starts_inside": False, "ends_inside": False}
-        starts_inside = token[:1] != b"" and token[0] & 0xC0 == 0x80
-        whole = token.decode("utf-8", "ignore").encode() == token
-        return {
-            "bytes": token,
-            "string_safe": whole and not any(b < 0x20 or b in b'"\\' for b in token),
-            "code_points": sum(b & 0xC0 != 0x80 for b in token),
-            "starts_inside": starts_inside,
-            "ends_inside": not whole
-            and not starts_inside
-            or bool(re.search(rb"[\xc2-\xf4][\x80-\xbf]*\Z", token) and not whole),
-        }
+    def facts(self, token_id: int) -> TokenFacts:
+        """What a token does to a text, by its id."""
+        token = self.tokens[token_id] or b""
+        head = len(token) - len(token.lstrip(bytes(range(0x80, 0xC0))))
+        decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+        decoder.decode(token[head:])
+        tail = len(decoder.getstate()[0])
+        safe = bool(token) and not head and not tail and not any(byte < 0x20 or byte in b'"\\' for byte in token)
+        return TokenFacts(safe, sum(byte & 0xC0 != 0x80 for byte in token), head, tail)
+
+
+@dataclass(frozen=True)
+class TokenFacts:
+    """What a token does to a text.
+
+    Attributes:
+        is_string_safe: may stand inside any JSON string, between two characters.
+        code_points: how many characters begin in it.
+        bytes_owed, bytes_open: how many bytes at its start finish an earlier character, and how many at its end
+            begin one that it does not finish.
+    """
+
+    is_string_safe: bool
+    code_points: int
+    bytes_owed: int
+    bytes_open: int
 
 
 def _spelling(tokenizer_json: str):

@@ -1,0 +1,126 @@
+"""The allowed set of a state: the tokens after whose bytes a document can still be finished.
+
+A narrow cell (punctuation, a key) is walked byte by byte through the trie of the vocabulary. A wide cell (inside a
+string, a number) has its tokens split once: those that stay inside are one array, those that leave are walked from
+the cell below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from modtools.masking.grammar import State
+from modtools.masking.machine import Cell, CountedString, Scalar
+from modtools.masking.object import FreeKey
+from modtools.masking.split import Rest, Split, split
+from modtools.masking.trie import Node
+from modtools.masking.vocabulary import Vocabulary
+
+WIDE_BYTES = 8  # a cell is wide when more bytes than this may follow in it
+WIDE_TOKENS = 48  # and below this many tokens a walk is quicker than a split
+ANOTHER_KEY = "\udfff"  # stands for a free key that was read inside a token; no key can be spelled like this
+
+
+def text_tokens(state: State, vocabulary: Vocabulary) -> np.ndarray:
+    """The tokens, end-of-sequence aside, whose bytes the grammar can read from a state; shape (V,) bool."""
+    mask = np.zeros(len(vocabulary), dtype=bool)
+    _Walk(vocabulary, mask).below(state, vocabulary.root)
+    return mask
+
+
+class _Walk:
+    """Sets the allowed tokens of one state in one mask."""
+
+    def __init__(self, vocabulary: Vocabulary, mask: np.ndarray):
+        self.vocabulary, self.mask = vocabulary, mask
+
+    def below(self, state: State, node: Node) -> None:
+        """Allows the tokens below a node that the grammar can read on from a state."""
+        narrow = state
+        if node.size >= WIDE_TOKENS:
+            wide = [cell for cell in state.cells if _is_wide(cell)]
+            for cell in wide:
+                self.wide(state, cell, node)
+            if wide:
+                narrow = state.only(state.cells - set(wide))
+        if narrow is None:
+            return
+        legal, children = narrow.legal(), node.children
+        for byte in legal if len(legal) < len(children) else children:
+            child = children.get(byte)
+            after = narrow.step(byte) if child is not None else None
+            if after is not None:
+                if child.token >= 0:
+                    self.mask[self.vocabulary.ids_of[child.token]] = True
+                if child.begin < child.end:
+                    self.below(after, child)
+
+    def wide(self, state: State, cell: Cell, node: Node) -> None:
+        """The same for one wide configuration of the state."""
+        machine = cell.machine
+        if isinstance(machine, FreeKey):
+            parts = split(self.vocabulary, node, machine.owner.free.automaton, cell.data[0])
+            self.free_key(state, cell, node, parts)
+        elif isinstance(machine, CountedString):
+            parts = split(self.vocabulary, node, machine.automaton, cell.data[0])
+            self.counted(state, cell, parts)
+        else:
+            parts = split(self.vocabulary, node, machine.automaton, cell.data)
+            self.mask |= parts.stay
+            around = state.only({cell.below})
+            for rest in parts.leave.values():
+                self.rests(around, rest, lambda rest: rest.ids)
+            if machine.automaton.labels[cell.data] is not None:
+                self.below(around, node)
+
+    def counted(self, state: State, cell: Cell, parts: Split) -> None:
+        """Tokens inside a string whose characters are counted."""
+        machine, (_, count) = cell.machine, cell.data
+        left = parts.longest if machine.most is None else machine.most - count
+        self.mask |= parts.stay if parts.longest <= left else parts.stay & (parts.begun <= left)
+        owed = machine.least - count
+
+        def fitting(rest: Rest) -> np.ndarray:
+            if owed <= 0 and machine.most is None:
+                return rest.ids
+            most = np.iinfo(np.int64).max if machine.most is None else left
+            return rest.ids[(rest.begun >= owed) & (rest.begun <= most)]
+
+        for rest in parts.leave.values():
+            self.rests(state.only({cell.below}), rest, fitting)
+
+    def free_key(self, state: State, cell: Cell, node: Node, parts: Split) -> None:
+        """Tokens inside a free key: all but those that complete a key which is declared or was used."""
+        owner, waiting = cell.machine.owner, cell.below
+        doubtful = sorted({*cell.machine.clashing(cell, parts.leavers_by_inside), *parts.two_keys})
+        before = self.mask[doubtful]
+        self.mask |= parts.stay
+        for label, rest in parts.leave.items():
+            around = state.only({owner.after_free(waiting, ANOTHER_KEY, label)})
+            self.rests(around, rest, lambda rest: rest.ids)
+        self.mask[doubtful] = before
+        alone = state.only({cell})
+        for token_id in parts.two_keys:
+            self.mask[token_id] |= alone.read(self.vocabulary.tokens[token_id][node.depth :]) is not None
+
+    def rests(self, state: State, rest: Rest, fitting: Callable[[Rest], np.ndarray]) -> None:
+        """Allows the tokens that leave, where the grammar can read their rest from a state."""
+        if rest.leavers:
+            self.mask[fitting(rest)] = True
+        legal, children = state.legal(), rest.children
+        for byte in legal if len(legal) < len(children) else children:
+            child = children.get(byte)
+            after = state.step(byte) if child is not None else None
+            if after is not None:
+                self.rests(after, child, fitting)
+
+
+def _is_wide(cell: Cell) -> bool:
+    machine = cell.machine
+    if isinstance(machine, FreeKey):
+        return not machine.owner.free.bounded
+    if isinstance(machine, Scalar):
+        return len(machine.own_legal(cell.data)) > WIDE_BYTES
+    return isinstance(machine, CountedString)
