@@ -14,15 +14,17 @@ from decimal import Decimal
 from typing import Any
 
 from modtools.masking.array import Array
+from modtools.masking.bounded_text import BoundedText
 from modtools.masking.budget import spend
 from modtools.masking.byte_automaton import json_string, literals, plain_text, spell
 from modtools.masking.dfa import CharacterDFA, any_text, intersect, lengths, product, unite, without, words
-from modtools.masking.document import Document, Place
+from modtools.masking.document import MARK, Document, Place
 from modtools.masking.machine import FREE_STRING, Cells, CountedString, Machine, Scalar, Value
 from modtools.masking.numbers import number_dfa
 from modtools.masking.object import FreeKeys, Object
 from modtools.masking.shape import SCALARS, ArrayLayer, Choice, Conjunction, ObjectLayer, Shape, shapes
 
+MAX_UNROLLED = 32  # lengths beyond this are counted beside a pattern
 MAX_CHOICES = 400  # pairs of branches of oneOf to be shown disjoint
 
 
@@ -111,7 +113,7 @@ class Compiler:
             machines.append(Scalar(self.cells, literals(plain), " or ".join(text.decode() for text in plain)))
         if "integer" in shape.types:
             integer = "number" not in shape.types
-            dfa = number_dfa(integer, shape.least, shape.most, shape.multiples, "a number")
+            dfa = number_dfa(integer, shape.least, shape.most, shape.multiples)
             if not dfa.is_empty:
                 machines.append(Scalar(self.cells, plain_text(dfa), "an integer" if integer else "a number"))
         if "string" in shape.types:
@@ -127,7 +129,7 @@ class Compiler:
             return []
         if not shape.texts:
             return [CountedString(self.cells, shape.min_length, shape.max_length)]
-        dfa = _text(shape)
+        dfa = _bounded(shape) if shape.max_length is not None and shape.max_length > MAX_UNROLLED else _text(shape)
         return [] if dfa.is_empty else [Scalar(self.cells, json_string(dfa), "a string with a pattern")]
 
     def _given(self, shape: Shape) -> list[Machine]:
@@ -146,14 +148,14 @@ class Compiler:
                         place.refuse("enum", "a lone surrogate stands for no character")
             elif kind == "object":
                 layer = ObjectLayer(
-                    {k: _const(place, k, v) for k, v in value.items()}, (), Place(place.pointer + "#no", False)
+                    {k: _const(place, k, v) for k, v in value.items()}, (), Place(place.pointer + MARK + MARK, False)
                 )
                 required = tuple(dict.fromkeys([*shape.required, *value]))
                 layers = (layer, *shape.object_layers)
                 machines.append(self._object(replace(shape, object_layers=layers, required=required)))
             else:
                 first = tuple(_const(place, i, v) for i, v in enumerate(value))
-                layers = (ArrayLayer(first, Place(place.pointer + "#no", False)), *shape.array_layers)
+                layers = (ArrayLayer(first, Place(place.pointer + MARK + MARK, False)), *shape.array_layers)
                 least = max(shape.min_items, len(value))
                 machines.append(self._array(replace(shape, array_layers=layers, min_items=least)))
         if spelled:
@@ -175,7 +177,7 @@ class Compiler:
         layers = shape.object_layers
         names = list(dict.fromkeys([*(name for layer in layers for name in layer.properties), *shape.required]))
         permitted = self._names(shape.names)
-        nothing = Place("#no", False)
+        nothing = Place(MARK, False)
         values = []
         for name in names:
             try:
@@ -186,8 +188,10 @@ class Compiler:
             fits = permitted is None or permitted.label(name) is not None
             values.append(self.value(places if fits else [nothing]))
         required = sum(1 << names.index(name) for name in shape.required)
-        machine = Object(self.cells, self.blanks, names, values, required, self.ordered)
+        size = (shape.min_properties, shape.max_properties)
+        machine = Object(self.cells, self.blanks, names, values, required, self.ordered, size)
         self._free[machine] = self._free_classes(layers, permitted)
+        machine.free_values = list(self._free[machine][1].values())
         return machine
 
     def _names(self, conjunction: Conjunction) -> CharacterDFA | None:
@@ -264,9 +268,14 @@ def _text(shape: Shape) -> CharacterDFA:
     return intersect(parts, "a string with a pattern and a length")
 
 
+def _bounded(shape: Shape) -> BoundedText:
+    """The same where the greatest length is large."""
+    return BoundedText(intersect(shape.texts, "a string with patterns"), shape.min_length, shape.max_length)
+
+
 def _const(place: Place, step: str | int, value: Any) -> Place:
     inner = Place(place.pointer, {step: value}).at(step)
-    return Place(inner.pointer + "#const", {"const": inner.schema})
+    return Place(inner.pointer + MARK, {"const": inner.schema})
 
 
 def _type_of(value: Any) -> str:

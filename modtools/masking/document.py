@@ -10,6 +10,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 from modtools.errors import UnsupportedError
 
 # Keywords whose value is a schema, a list of schemas, a map of schemas.
+MARK = "\0"  # in the pointer of a schema that we made from the one at the rest of the pointer
 ONE = ("items", "additionalItems", "additionalProperties", "propertyNames", "not", "if", "then", "else", "contains")
 MANY = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
@@ -45,7 +46,7 @@ class Place:
 
     def refuse(self, keyword: str, reason: str) -> NoReturn:
         """Raises SchemaError for a keyword of this schema."""
-        raise SchemaError(keyword, self.pointer, reason)
+        raise SchemaError(keyword, self.pointer.replace(MARK, ""), reason)
 
 
 class Document:
@@ -90,7 +91,7 @@ class Document:
         reference = place.schema["$ref"]
         if not isinstance(reference, str):
             place.refuse("$ref", f"expected a string, got {reference!r}")
-        base = self._bases.get(place.pointer, "")
+        base = self._base(place.pointer.replace(MARK, ""))
         address, fragment = urldefrag(urljoin(base, reference) if not reference.startswith("#") else base + reference)
         target = self._by_address.get(f"{address}#{fragment}" if fragment else address)
         if target is not None:
@@ -107,8 +108,13 @@ class Document:
                 target = target.at(step)
             else:
                 place.refuse("$ref", f"{reference!r} leads nowhere: there is no {step!r}")
-        self._bases.setdefault(target.pointer, base)
         return target
+
+    def _base(self, pointer: str) -> str:
+        """The address against which references at a place are read: its own, or that of the nearest place around."""
+        while pointer not in self._bases:
+            pointer = pointer.rpartition("/")[0]
+        return self._bases[pointer]
 
 
 def subschemas(place: Place) -> Iterator[Place]:

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import lru_cache
 
-from modtools.errors import UnsupportedError
 from modtools.masking.dfa import CharacterDFA, explore, intersect
 from modtools.masking.regex import pattern_dfa
 
 FRACTION_DIGITS = 20  # of a bounded number
 EXACT_DIGITS = 15  # decimals of so many digits are told apart by a double
-MAX_MULTIPLE = 5_000
+MAX_MULTIPLE, MAX_PLACES = 5_000, 9  # of multipleOf: digits without the point, and digits of fraction
 
 INTEGER = r"-?(?:0|[1-9][0-9]*)"
 NUMBER = INTEGER + r"(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
@@ -25,22 +24,18 @@ NOT_NEGATIVE = NUMBER.removeprefix("-?") + r"|-0(?:\.0+)?(?:[eE][+-]?[0-9]+)?"
 Bound = tuple[Decimal, bool] | None  # the value, and whether the value itself is outside
 
 
-def number_dfa(integer: bool, least: Bound, most: Bound, multiples: Sequence[Decimal], where: str) -> CharacterDFA:
+def number_dfa(integer: bool, least: Bound, most: Bound, multiples: Sequence[Decimal]) -> CharacterDFA:
     """The spellings of the numbers between two bounds.
 
     Args:
         integer: whether only integers are wanted, spelled without fraction or exponent.
-        multiples: the number must be a multiple of each; they must be integers, and make the number one.
-
-    Raises:
-        UnsupportedError: a multiple that is no integer, or too large; `where` is named.
+        multiples: the number must be a multiple of each, by its decimal digits; see is_multiple_supported.
     """
-    for multiple in multiples:
-        if multiple != int(multiple) or not 0 < multiple <= MAX_MULTIPLE:
-            raise UnsupportedError(f"{where}: multipleOf {multiple}; supported are integers from 1 to {MAX_MULTIPLE}")
+    if integer:
+        least, most = _rounded(least, ROUND_CEILING), _rounded(most, ROUND_FLOOR)
     if multiples or integer:
-        parts = [_multiples(int(multiple)) for multiple in multiples if multiple != 1]
-        return intersect([_between(_rounded(least, ROUND_CEILING), _rounded(most, ROUND_FLOOR), 0), *parts], where)
+        digits = 0 if integer else min(places(multiple) for multiple in multiples)
+        return intersect([_between(least, most, digits), *map(_multiples, multiples)], "a bounded number")
     if most is None and least in (None, (Decimal(0), False)):
         return pattern_dfa(NUMBER if least is None else NOT_NEGATIVE, whole=True)
     return _between(least, most, _fraction_digits(least, most))
@@ -149,14 +144,32 @@ def _sign(left: int, right: int) -> int:
     return (left > right) - (left < right)
 
 
+def places(multiple: Decimal) -> int:
+    """How many digits of fraction its multiples need."""
+    return max(0, -int(multiple.normalize().as_tuple().exponent))
+
+
+def is_multiple_supported(multiple: Decimal) -> bool:
+    """Whether there is an automaton for the multiples of this number."""
+    return multiple > 0 and places(multiple) <= MAX_PLACES and multiple.scaleb(places(multiple)) <= MAX_MULTIPLE
+
+
 @lru_cache(maxsize=64)
-def _multiples(of: int) -> CharacterDFA:
-    """Integers, with their sign, that `of` divides."""
+def _multiples(of: Decimal) -> CharacterDFA:
+    """Decimals, with their sign, that `of` divides: the remainder of all digits read, as if they were an integer."""
+    after_point = places(of)
+    divisor = int(of.scaleb(after_point))
 
     def expand(key):
-        row = [(ord("-"), ord("-"), "minus")] if key == "start" else []
-        value = key if isinstance(key, int) else 0
-        row += [(0x30 + digit, 0x30 + digit, (10 * value + digit) % of) for digit in range(10)]
-        return row, True if key == 0 else None
+        if key in ("start", "minus"):
+            row = [(ord("-"), ord("-"), "minus")] if key == "start" else []
+            return [*row, *((0x30 + digit, 0x30 + digit, (digit % divisor, None)) for digit in range(10))], None
+        remainder, read = key
+        row = [(ord("."), ord("."), (remainder, 0))] if read is None and after_point else []
+        if read is None or read < after_point:
+            ahead = None if read is None else read + 1
+            row += [(0x30 + d, 0x30 + d, ((10 * remainder + d) % divisor, ahead)) for d in range(10)]
+        missing = after_point - (read or 0)
+        return row, True if remainder * 10**missing % divisor == 0 else None
 
     return explore("start", expand, f"multiples of {of}")

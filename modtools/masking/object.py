@@ -62,8 +62,15 @@ class FreeKeys:
         """Whether a key is left that begins so and is not used."""
         if not self.bounded or not used:
             return True
-        ahead = itertools.islice(self._endings(state), len(used) + 1)
-        return any(_decoded(spelled + ending) not in used for ending in ahead)
+        return self._left(state, spelled, used, 1) > 0
+
+    def count(self, used: frozenset[str], most: int) -> int:
+        """How many keys are left, counted up to `most`."""
+        return self._left(0, b"", used, most) if self.bounded else most
+
+    def _left(self, state: int, spelled: bytes, used: frozenset[str], most: int) -> int:
+        ahead = itertools.islice(self._endings(state), len(used) + most)
+        return min(most, sum(_decoded(spelled + ending) not in used for ending in ahead))
 
     def _endings(self, state: int) -> Iterator[bytes]:
         """The spelled rests of keys from a state, the shortest first."""
@@ -104,7 +111,9 @@ def _decoded(spelled: bytes) -> str:
 
 
 class Object(Machine):
-    """The data is (phase, blanks so far, declared keys seen as a bit mask, free keys seen, what the value must be).
+    """The data is (phase, blanks so far, declared keys seen as a bit mask, free keys seen, members begun, value).
+
+    Members are counted only where their number is bounded. The value is what must stand after the key just read.
 
     Attributes:
         names: the declared keys.
@@ -112,80 +121,116 @@ class Object(Machine):
         required: bit mask of the keys that must come.
         ordered: whether declared keys come in the order of `names`, free ones after them; a key that was passed over
             counts as seen.
+        least, most: how many members; `most` is None for no bound.
         free: what other keys there may be, or None.
+        free_values: what the values of those may have to be.
     """
 
     def __init__(
-        self, cells: Cells, blanks: int, names: Sequence[str], values: Sequence[Value], required: int, ordered: bool
+        self,
+        cells: Cells,
+        blanks: int,
+        names: Sequence[str],
+        values: Sequence[Value],
+        required: int,
+        ordered: bool,
+        size: tuple[int, int | None] = (0, None),
     ):
         self.cells, self.blanks, self.ordered = cells, blanks, ordered
         self.names, self.values, self.required = names, values, required
-        self.usable, self.free = 0, None
+        self.least, self.most = size
+        self.usable, self.free, self.free_values = 0, None, []
         self.declared_key, self.free_key = DeclaredKey(self), FreeKey(self)
 
     def is_possible(self) -> bool:
         """Whether some finite object fits, by what is known of the values so far."""
-        return all(v.possible for i, v in enumerate(self.values) if self.required >> i & 1)
+        enough = any(value.possible for value in self.free_values) or (
+            sum(value.possible for value in self.values) >= self.least
+        )
+        needed = all(value.possible for i, value in enumerate(self.values) if self.required >> i & 1)
+        return enough and needed and (self.most is None or max(self.least, self.required.bit_count()) <= self.most)
 
     def prune(self, free: FreeKeys | None) -> None:
         """Drops keys whose value cannot be finished."""
         self.usable = sum(1 << i for i, value in enumerate(self.values) if value.possible)
         self.free = free
 
-    def available(self, seen: int) -> int:
+    def available(self, waiting: Cell) -> int:
         """The declared keys that may come next, as a bit mask."""
-        unseen = self.usable & ~seen
-        if self.ordered and (missing := self.required & ~seen):
+        _, _, seen, used, count, _ = waiting.data
+        unseen, missing = self.usable & ~seen, self.required & ~seen
+        if self.most is not None and count + missing.bit_count() >= self.most:
+            unseen &= missing
+        if self.ordered and missing:
             unseen &= ((missing & -missing) << 1) - 1
+        if self.ordered and self.least > count + 1:
+            ahead = self._free_left(used)
+            late = [i for i in range(len(self.names)) if (self.usable >> i).bit_count() + ahead < self.least - count]
+            unseen &= ~sum(1 << i for i in late)
         return unseen
 
-    def has_free(self, seen: int, used: frozenset[str]) -> bool:
+    def _free_left(self, used: frozenset[str]) -> int:
+        return self.free.count(used, self.least) if self.free is not None else 0
+
+    def has_free(self, waiting: Cell) -> bool:
         """Whether a key may come next that is not declared."""
-        if self.free is None or (self.ordered and self.required & ~seen):
+        _, _, seen, used, count, _ = waiting.data
+        missing = (self.required & ~seen).bit_count()
+        if self.free is None or (self.ordered and missing):
+            return False
+        if self.most is not None and count + missing >= self.most:
+            return False
+        if self.ordered and self.least > count and self._free_left(used) < self.least - count:
             return False
         return self.free.is_left(0, b"", used)
 
     def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
-        return (self.cells(self, (Phase.OPENED, 0, 0, frozenset(), None), below),) if byte == OPEN else ()
+        return (self.cells(self, (Phase.OPENED, 0, 0, frozenset(), 0, None), below),) if byte == OPEN else ()
 
     def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
-        phase, blanks, seen, used, value = cell.data
+        phase, blanks, seen, _, count, value = cell.data
         if byte in BLANKS:
-            return (self._at(cell, phase, seen, used, value, blanks + 1),) if blanks < self.blanks else ()
+            return (self._at(cell, phase, blanks + 1),) if blanks < self.blanks else ()
         if phase == Phase.VALUE:
-            return value.begin(self._at(cell, Phase.MEMBER, seen, used), byte)
+            return value.begin(self._at(cell, Phase.MEMBER), byte)
         if phase == Phase.COLON:
-            return (self._at(cell, Phase.VALUE, seen, used, value),) if byte == COLON else ()
+            return (self._at(cell, Phase.VALUE),) if byte == COLON else ()
         if byte == CLOSE and phase != Phase.COMMA:
-            return (cell.below,) if not self.required & ~seen else ()
+            return (cell.below,) if not self.required & ~seen and count >= self.least else ()
         if byte == COMMA and phase == Phase.MEMBER:
-            room = self.available(seen) or self.has_free(seen, used)
-            return (self._at(cell, Phase.COMMA, seen, used),) if room else ()
+            return (self._at(cell, Phase.COMMA),) if self.available(cell) or self.has_free(cell) else ()
         if byte == QUOTE and phase in (Phase.OPENED, Phase.COMMA):
-            waiting = self._at(cell, Phase.KEY, seen, used)
+            waiting = self._at(cell, Phase.KEY)
             return self.declared_key.begin(waiting, byte) + self.free_key.begin(waiting, byte)
         return ()
 
-    def _at(self, cell: Cell, phase: Phase, seen: int, used: frozenset, value=None, blanks: int = 0) -> Cell:
-        return self.cells(self, (phase, blanks, seen, used, value), cell.below)
+    def _at(self, cell: Cell, phase: Phase, blanks: int = 0) -> Cell:
+        _, _, seen, used, count, value = cell.data
+        value = value if phase in (Phase.COLON, Phase.VALUE) else None
+        return self.cells(self, (phase, blanks, seen, used, count, value), cell.below)
 
     def after_declared(self, waiting: Cell, index: int) -> Cell:
         """The cell after a declared key."""
-        _, _, seen, used, _ = waiting.data
+        _, _, seen, used, count, _ = waiting.data
         seen |= (2 << index) - 1 if self.ordered else 1 << index
-        return self._at(waiting, Phase.COLON, seen, used, self.values[index])
+        data = (Phase.COLON, 0, seen, used, self._counted(count), self.values[index])
+        return self.cells(self, data, waiting.below)
 
     def after_free(self, waiting: Cell, name: str, label: object) -> Cell:
         """The cell after a free key."""
-        _, _, seen, used, _ = waiting.data
+        _, _, seen, used, count, _ = waiting.data
         seen = (1 << len(self.names)) - 1 if self.ordered else seen
-        return self._at(waiting, Phase.COLON, seen, used | {name}, self.free.values[label])
+        data = (Phase.COLON, 0, seen, used | {name}, self._counted(count), self.free.values[label])
+        return self.cells(self, data, waiting.below)
+
+    def _counted(self, count: int) -> int:
+        return count + 1 if self.most is not None else min(count + 1, self.least)
 
     def legal(self, cell: Cell) -> frozenset[int]:
         return LEGAL[cell.data[0]]
 
     def describe(self, cell: Cell) -> str:
-        phase, _, seen, used, _ = cell.data
+        phase, _, seen, used, _, _ = cell.data
         said = [name for i, name in enumerate(self.names) if seen >> i & 1] + sorted(used)
         missing = [name for i, name in enumerate(self.names) if (self.required & ~seen) >> i & 1]
         text = f"in an object, {WHERE[phase]}; keys so far: {', '.join(said) or 'none'}"
@@ -217,7 +262,7 @@ class DeclaredKey(Machine):
         return self._after(self.automaton.row(cell.data)[byte], cell.below)
 
     def _after(self, state: int, waiting: Cell) -> tuple[Cell, ...]:
-        if state == DEAD or not self.ahead(state) & self.owner.available(waiting.data[2]):
+        if state == DEAD or not self.ahead(state) & self.owner.available(waiting):
             return ()
         index = self.automaton.labels[state]
         if index is not None:
@@ -228,7 +273,7 @@ class DeclaredKey(Machine):
         return frozenset(byte for byte, target in enumerate(self.automaton.row(cell.data)) if target != DEAD)
 
     def describe(self, cell: Cell) -> str:
-        reached = self.ahead(cell.data) & self.owner.available(cell.below.data[2])
+        reached = self.ahead(cell.data) & self.owner.available(cell.below)
         names = [name for i, name in enumerate(self.owner.names) if reached >> i & 1]
         return f"in a key that may become {' or '.join(map(repr, names))}"
 
@@ -240,7 +285,7 @@ class FreeKey(Machine):
         self.owner = owner
 
     def begin(self, waiting: Cell, byte: int) -> tuple[Cell, ...]:
-        if not self.owner.has_free(waiting.data[2], waiting.data[3]):
+        if not self.owner.has_free(waiting):
             return ()
         return self._after(0, b"", waiting, byte)
 

@@ -58,7 +58,7 @@ RESTRICTIONS = (
     ),
     Restriction(
         "integers",
-        "integers with a fraction or an exponent, such as 1.0 or 1e2; also numbers with multipleOf",
+        "integers with a fraction or an exponent, such as 1.0 or 1e2",
         "many readers turn them into floats",
     ),
     Restriction(
@@ -66,6 +66,11 @@ RESTRICTIONS = (
         "numbers with bounds: an exponent (allowed where the only bound is minimum 0), more than 20 digits of "
         "fraction, or more than 15 digits in all beside an excluded bound other than 0",
         "the bound is compared digit by digit, and a double must not round onto an excluded bound",
+    ),
+    Restriction(
+        "multiples",
+        "numbers with multipleOf: an exponent, or more digits of fraction than the multiple has",
+        "divisibility is decided on decimal digits, exactly; doubles would call 0.07 no multiple of 0.01",
     ),
     Restriction(
         "formats",

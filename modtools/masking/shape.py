@@ -14,8 +14,9 @@ from typing import Any
 
 from modtools.masking.budget import spend
 from modtools.masking.dfa import CharacterDFA
-from modtools.masking.document import Document, Place
+from modtools.masking.document import MARK, Document, Place
 from modtools.masking.formats import DEFINED, FORMATS
+from modtools.masking.numbers import is_multiple_supported
 from modtools.masking.pattern import PatternError
 from modtools.masking.regex import pattern_dfa
 
@@ -26,7 +27,6 @@ REFUSED = {  # keyword: the type it speaks about, None for any
     **dict.fromkeys(("not", "if", "then", "else", "$dynamicRef", "$recursiveRef", "extends", "disallow")),
     **dict.fromkeys(("contains", "uniqueItems", "unevaluatedItems"), "array"),
     **dict.fromkeys(("dependentSchemas", "dependentRequired", "dependencies", "unevaluatedProperties"), "object"),
-    **dict.fromkeys(("minProperties", "maxProperties"), "object"),
     "divisibleBy": "number",
 }
 MAX_NESTING = 100  # of anyOf in anyOf
@@ -70,6 +70,8 @@ class Shape:
     object_layers: tuple[ObjectLayer, ...] = ()
     required: tuple[str, ...] = ()
     names: Conjunction = ()
+    min_properties: int = 0
+    max_properties: int | None = None
     array_layers: tuple[ArrayLayer, ...] = ()
     min_items: int = 0
     max_items: int | None = None
@@ -150,7 +152,7 @@ def _without_choices(places: Iterable[Place]) -> Conjunction:
     """The same schemas without what has been opened already."""
     opened = ("anyOf", "oneOf", "allOf", "$ref")
     return tuple(
-        Place(place.pointer + "#", {k: v for k, v in place.schema.items() if k not in opened})
+        Place(place.pointer + MARK, {k: v for k, v in place.schema.items() if k not in opened})
         if any(keyword in place.schema for keyword in opened)
         else place
         for place in places
@@ -278,8 +280,8 @@ def _narrow_number(shape: Shape, place: Place) -> Shape:
                 shape = replace(shape, **{attribute: bound})
     if "multipleOf" in schema:
         multiple = _decimal(place, "multipleOf", schema["multipleOf"])
-        if multiple <= 0 or multiple != int(multiple) or multiple > 5_000:
-            place.refuse("multipleOf", f"{multiple} is not supported; supported are integers from 1 to 5000")
+        if not is_multiple_supported(multiple):
+            place.refuse("multipleOf", f"{multiple} is not supported; supported are positive decimals of few digits")
         shape = replace(shape, multiples=(*shape.multiples, multiple))
     return shape
 
@@ -314,7 +316,14 @@ def _narrow_object(shape: Shape, place: Place) -> Shape:
         place.refuse("required", f"expected a list of strings, got {required!r}")
     fresh = [name for name in dict.fromkeys(required) if name not in shape.required]
     names = (place.at("propertyNames"),) if "propertyNames" in schema else ()
-    return replace(shape, object_layers=layers, required=(*shape.required, *fresh), names=(*shape.names, *names))
+    return replace(
+        shape,
+        object_layers=layers,
+        required=(*shape.required, *fresh),
+        names=(*shape.names, *names),
+        min_properties=max(shape.min_properties, _count(place, "minProperties") or 0),
+        max_properties=_smaller(shape.max_properties, _count(place, "maxProperties")),
+    )
 
 
 def _narrow_array(shape: Shape, place: Place) -> Shape:
