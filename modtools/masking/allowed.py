@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from modtools.masking.blanks import runs
 from modtools.masking.grammar import State
-from modtools.masking.machine import Cell, CountedString, Scalar
+from modtools.masking.machine import BLANKS, Cell, CountedString, Scalar
 from modtools.masking.object import FreeKey
 from modtools.masking.split import Rest, Split, split
 from modtools.masking.trie import Node
@@ -38,24 +39,38 @@ class _Walk:
 
     def below(self, state: State, node: Node) -> None:
         """Allows the tokens below a node that the grammar can read on from a state."""
-        narrow = state
-        if node.size >= WIDE_TOKENS:
-            wide = [cell for cell in state.cells if _is_wide(cell)]
-            for cell in wide:
-                self.wide(state, cell, node)
-            if wide:
-                narrow = state.only(state.cells - set(wide))
-        if narrow is None:
+        if len(state.cells) > 1:
+            for cell in state.cells:
+                self.below(state.only({cell}), node)
             return
-        legal, children = narrow.legal(), node.children
-        for byte in legal if len(legal) < len(children) else children:
+        (cell,) = state.cells
+        if node.size >= WIDE_TOKENS and _is_wide(cell):
+            self.wide(state, cell, node)
+            return
+        legal, children = state.legal(), node.children
+        room = cell.machine.room_for_blanks(cell)
+        spaced = runs(self.vocabulary, node) if room else None
+        if spaced is not None:
+            self.mask[spaced.ids[spaced.lengths <= room]] = True
+            legal = legal - BLANKS
+        for byte in legal if spaced is not None or len(legal) < len(children) else children:
             child = children.get(byte)
-            after = narrow.step(byte) if child is not None else None
-            if after is not None:
-                if child.token >= 0:
-                    self.mask[self.vocabulary.ids_of[child.token]] = True
-                if child.begin < child.end:
-                    self.below(after, child)
+            further = spaced.nodes.get(byte, ()) if spaced is not None else ()
+            after = state.step(byte) if child is not None or further else None
+            if after is None:
+                continue
+            if child is not None:
+                self.at(after, child)
+            for length, spaced_child in further:
+                if length <= room:
+                    self.at(after, spaced_child)
+
+    def at(self, state: State, node: Node) -> None:
+        """Allows the token that ends at a node, and those below that the grammar can read on."""
+        if node.token >= 0:
+            self.mask[self.vocabulary.ids_of[node.token]] = True
+        if node.begin < node.end:
+            self.below(state, node)
 
     def wide(self, state: State, cell: Cell, node: Node) -> None:
         """The same for one wide configuration of the state."""
@@ -94,7 +109,7 @@ class _Walk:
     def free_key(self, state: State, cell: Cell, node: Node, parts: Split) -> None:
         """Tokens inside a free key: all but those that complete a key which is declared or was used."""
         owner, waiting = cell.machine.owner, cell.below
-        doubtful = sorted({*cell.machine.clashing(cell, parts.leavers_by_inside), *parts.two_keys})
+        doubtful = sorted({*cell.machine.clashing(cell, parts), *parts.two_keys})
         before = self.mask[doubtful]
         self.mask |= parts.stay
         for label, rest in parts.leave.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
-from modtools.masking.machine import BLANKS, EVERY_BYTE, Cell, Cells, Machine, Value
+from modtools.masking.machine import BLANKS, Cell, Cells, Machine, Value
 
 OPEN, CLOSE, COMMA = b"[],"
 
@@ -30,6 +30,7 @@ class Array(Machine):
     def __init__(self, cells: Cells, blanks: int, first: Sequence[Value], rest: Value, least: int, most: int | None):
         self.cells, self.blanks = cells, blanks
         self.first, self.rest, self.least, self.most = first, rest, least, most
+        self.opening = frozenset([OPEN])
 
     def is_possible(self) -> bool:
         """Whether some finite array fits, by what is known of the items so far."""
@@ -62,7 +63,14 @@ class Array(Machine):
         return item.begin(self.cells(self, (Phase.ITEM, 0, min(count + 1, self.counted)), cell.below), byte)
 
     def legal(self, cell: Cell) -> frozenset[int]:
-        return BLANKS | {CLOSE, COMMA} if cell.data[0] == Phase.ITEM else EVERY_BYTE
+        phase, _, count = cell.data
+        if phase == Phase.ITEM:
+            return BLANKS | {CLOSE, COMMA}
+        item = self.first[count] if count < len(self.first) else self.rest
+        return BLANKS | item.opening | {CLOSE}
+
+    def room_for_blanks(self, cell: Cell) -> int:
+        return self.blanks - cell.data[1]
 
     def describe(self, cell: Cell) -> str:
         where = {Phase.OPENED: "after [", Phase.COMMA: "after a comma", Phase.ITEM: "after an item"}

@@ -11,19 +11,9 @@ _MONTH_DAY = (
     "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
     "|02-(?:0[1-9]|1[0-9]|2[0-8]))"
 )
-_LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
 # The year 0000 is none for most calendars.
 _YEAR = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
-_LEAP_YEAR = (
-    "(?:"
-    + "|".join(
-        (
-            "[0-9]{2}(?:0[48]|[2468][048]|[13579][26])",
-            "(?:0[48]|[2468][048]|[13579][26])00",
-        )
-    )
-    + ")"
-)
+_LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
 DATE = f"(?:{_YEAR}-{_MONTH_DAY}|{_LEAP_YEAR}-02-29)"
 _OFFSET = f"(?:Z|[+-](?:[01][0-9]|2[0-3]):{_TWO_DIGITS_60})"
 TIME = f"(?:[01][0-9]|2[0-3]):{_TWO_DIGITS_60}:{_TWO_DIGITS_60}(?:\\.[0-9]{{1,9}})?{_OFFSET}"
@@ -37,9 +27,11 @@ IPV6 = "|".join(
     + [f"(?:{_H}:){{7}}:"]
 )
 
-_LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-# At most 4 labels of 63 characters and three dots stay below the limit of 253 only nearly: the last is shorter.
-HOSTNAME = f"(?:{_LABEL}\\.){{0,3}}[a-zA-Z](?:[a-zA-Z0-9-]{{0,58}}[a-zA-Z0-9])?"
+# A label with "--" in the third and fourth place is an A-label: whether it is valid, no automaton can say.
+# At most four labels, the last a bit shorter, so that 253 characters are never exceeded.
+_L, _A = "[a-zA-Z0-9]", "[a-zA-Z0-9-]"
+_LABEL = f"{_L}(?:{_L}|{_A}-?{_L}(?:{_A}{{0,58}}{_L})?)?"
+HOSTNAME = f"(?:{_LABEL}\\.){{0,3}}[a-zA-Z](?:{_L}|{_A}-?{_L}(?:{_A}{{0,55}}{_L})?)?"
 _ATOM = "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+"
 EMAIL = f"{_ATOM}(?:\\.{_ATOM})*@(?:{_LABEL})(?:\\.{_LABEL})*"
 

@@ -7,6 +7,7 @@ is dropped, and the cell below goes on. Equal cells are one object, so comparing
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import cached_property
 from typing import Any
 
 from modtools.masking.byte_automaton import DEAD, ByteAutomaton, json_string
@@ -45,7 +46,13 @@ class Cells:
 
 
 class Machine:
-    """What all machines answer. Compared by identity."""
+    """What all machines answer. Compared by identity.
+
+    Attributes:
+        opening: the bytes with which a value may begin.
+    """
+
+    opening: frozenset[int]
 
     def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
         """The cells after the first byte of a value, put upon `below`; none where the byte cannot begin it."""
@@ -58,6 +65,10 @@ class Machine:
     def legal(self, cell: Cell) -> frozenset[int]:
         """The bytes that may follow; others certainly may not."""
         raise NotImplementedError
+
+    def room_for_blanks(self, cell: Cell) -> int:
+        """How many blanks may stand here, between two parts of a document; 0 inside a part."""
+        return 0
 
     def is_complete(self, cell: Cell) -> bool:
         """Whether the whole document may end here."""
@@ -74,6 +85,7 @@ class Scalar(Machine):
     def __init__(self, cells: Cells, automaton: ByteAutomaton, name: str):
         self.cells, self.automaton, self.name = cells, automaton, name
         self._legal: dict[int, frozenset[int]] = {}
+        self.opening = self.own_legal(0)
 
     def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
         return self._after(self.automaton.row(0)[byte], below)
@@ -118,7 +130,7 @@ class CountedString(Machine):
 
     def __init__(self, cells: Cells, least: int, most: int | None):
         self.cells, self.least, self.most = cells, least, most
-        self.automaton = FREE_STRING
+        self.automaton, self.opening = FREE_STRING, frozenset(b'"')
 
     def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
         state = self.automaton.row(0)[byte]
@@ -160,6 +172,11 @@ class Value:
         self.alternatives: list[Machine] = []
         self.possible = False
 
+    @cached_property
+    def opening(self) -> frozenset[int]:
+        """The bytes with which the value may begin; asked for after pruning only."""
+        return frozenset().union(*(machine.opening for machine in self.alternatives))
+
     def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
         """The cells after the first byte of the value."""
         return tuple(cell for machine in self.alternatives for cell in machine.begin(below, byte))
@@ -184,7 +201,10 @@ class Root(Machine):
         return () if read else self.value.begin(self.cell(True), byte)
 
     def legal(self, cell: Cell) -> frozenset[int]:
-        return BLANKS if cell.data[0] else EVERY_BYTE
+        return BLANKS if cell.data[0] else BLANKS | self.value.opening
+
+    def room_for_blanks(self, cell: Cell) -> int:
+        return self.blanks - cell.data[1]
 
     def is_complete(self, cell: Cell) -> bool:
         return cell.data[0]

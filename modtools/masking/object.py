@@ -14,10 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from modtools.masking.budget import spend
 from modtools.masking.byte_automaton import DEAD, ByteAutomaton, literals, spell
 from modtools.masking.machine import BLANKS, EVERY_BYTE, Cell, Cells, Machine, Value
+
+if TYPE_CHECKING:
+    from modtools.masking.split import Split
 
 OPEN, CLOSE, COMMA, COLON, QUOTE = b'{},:"'
 
@@ -38,7 +42,6 @@ LEGAL = {
     Phase.OPENED: BLANKS | {QUOTE, CLOSE},
     Phase.COMMA: BLANKS | {QUOTE},
     Phase.COLON: BLANKS | {COLON},
-    Phase.VALUE: EVERY_BYTE,
     Phase.MEMBER: BLANKS | {COMMA, CLOSE},
 }
 
@@ -141,6 +144,7 @@ class Object(Machine):
         self.least, self.most = size
         self.usable, self.free, self.free_values = 0, None, []
         self.declared_key, self.free_key = DeclaredKey(self), FreeKey(self)
+        self.opening = frozenset([OPEN])
 
     def is_possible(self) -> bool:
         """Whether some finite object fits, by what is known of the values so far."""
@@ -227,7 +231,11 @@ class Object(Machine):
         return count + 1 if self.most is not None else min(count + 1, self.least)
 
     def legal(self, cell: Cell) -> frozenset[int]:
-        return LEGAL[cell.data[0]]
+        phase, value = cell.data[0], cell.data[5]
+        return BLANKS | value.opening if phase == Phase.VALUE else LEGAL[phase]
+
+    def room_for_blanks(self, cell: Cell) -> int:
+        return self.blanks - cell.data[1]
 
     def describe(self, cell: Cell) -> str:
         phase, _, seen, used, _, _ = cell.data
@@ -306,19 +314,17 @@ class FreeKey(Machine):
             return ()
         return (self.owner.cells(self, (after, spelled), waiting),)
 
-    def clashing(self, cell: Cell, ids_by_inside: Mapping[bytes, list[int]]) -> Iterator[int]:
-        """The tokens that complete a key which is declared or was used.
-
-        Args:
-            ids_by_inside: the tokens that complete a key, by their bytes before they leave, the quote included.
-        """
+    def clashing(self, cell: Cell, parts: Split) -> Iterator[int]:
+        """The tokens that complete a key which is declared or was used."""
         state, spelled = cell.data
         taken = [*self.owner.names, *cell.below.data[3]]
         if self.owner.free.automaton.boundary[state]:
             so_far = _decoded(spelled + b'"')
-            taken = [name for name in taken if name.startswith(so_far)]
-        if taken:
-            for inside, ids in ids_by_inside.items():
+            for name in taken:
+                if name.startswith(so_far):
+                    yield from parts.leavers_by_text.get(name[len(so_far) :], ())
+        else:
+            for inside, ids in parts.leavers_by_inside.items():
                 if _decoded(spelled + inside) in taken:
                     yield from ids
 

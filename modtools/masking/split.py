@@ -7,6 +7,7 @@ next. Distinct rests are few, so they are kept as a small trie with the tokens t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -90,6 +91,14 @@ class Split:
             queue += rest.children.values()
             for leaver in rest.leavers:
                 found.setdefault(leaver.inside, []).append(leaver.token_id)
+        return found
+
+    @cached_property
+    def leavers_by_text(self) -> dict[str, list[int]]:
+        """The same by the text of a key that was read to a boundary before them, the quote left out."""
+        found: dict[str, list[int]] = {}
+        for inside, ids in self.leavers_by_inside.items():
+            found.setdefault(json.loads(b'"' + inside), []).extend(ids)
         return found
 
 
