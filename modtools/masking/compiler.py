@@ -7,22 +7,23 @@ dead end; then every oneOf must have turned out to be disjoint: no document fits
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
+from modtools.masking.alternatives import Choice, shapes
 from modtools.masking.array import Array
 from modtools.masking.bounded_text import BoundedText
 from modtools.masking.budget import spend
 from modtools.masking.byte_automaton import json_string, literals, plain_text, spell
 from modtools.masking.dfa import CharacterDFA, any_text, intersect, lengths, product, unite, without, words
 from modtools.masking.document import MARK, Document, Place
+from modtools.masking.free_keys import FreeKeys
+from modtools.masking.given import const, scalar_fits, spell_scalar, type_of
 from modtools.masking.machine import FREE_STRING, Cells, CountedString, Machine, Scalar, Value
 from modtools.masking.numbers import number_dfa
-from modtools.masking.object import FreeKeys, Object
-from modtools.masking.shape import SCALARS, ArrayLayer, Choice, Conjunction, ObjectLayer, Shape, shapes
+from modtools.masking.object import Object
+from modtools.masking.shape import SCALARS, ArrayLayer, Conjunction, ObjectLayer, Shape
 
 MAX_UNROLLED = 32  # lengths beyond this are counted beside a pattern
 MAX_CHOICES = 400  # pairs of branches of oneOf to be shown disjoint
@@ -137,24 +138,24 @@ class Compiler:
         machines: list[Machine] = []
         spelled = {}
         for place in shape.values:
-            kind, value = _type_of(place.schema), place.schema
+            kind, value = type_of(place.schema), place.schema
             if kind not in shape.types:
                 continue
             if kind in SCALARS:
-                if _scalar_fits(value, kind, shape):
+                if scalar_fits(value, kind, shape):
                     try:
-                        spelled[spell(value) if kind == "string" else _spell_scalar(value)] = True
+                        spelled[spell(value) if kind == "string" else spell_scalar(value)] = True
                     except UnicodeEncodeError:
                         place.refuse("enum", "a lone surrogate stands for no character")
             elif kind == "object":
                 layer = ObjectLayer(
-                    {k: _const(place, k, v) for k, v in value.items()}, (), Place(place.pointer + MARK + MARK, False)
+                    {k: const(place, k, v) for k, v in value.items()}, (), Place(place.pointer + MARK + MARK, False)
                 )
                 required = tuple(dict.fromkeys([*shape.required, *value]))
                 layers = (layer, *shape.object_layers)
                 machines.append(self._object(replace(shape, object_layers=layers, required=required)))
             else:
-                first = tuple(_const(place, i, v) for i, v in enumerate(value))
+                first = tuple(const(place, i, v) for i, v in enumerate(value))
                 layers = (ArrayLayer(first, Place(place.pointer + MARK + MARK, False)), *shape.array_layers)
                 least = max(shape.min_items, len(value))
                 machines.append(self._array(replace(shape, array_layers=layers, min_items=least)))
@@ -271,43 +272,3 @@ def _text(shape: Shape) -> CharacterDFA:
 def _bounded(shape: Shape) -> BoundedText:
     """The same where the greatest length is large."""
     return BoundedText(intersect(shape.texts, "a string with patterns"), shape.min_length, shape.max_length)
-
-
-def _const(place: Place, step: str | int, value: Any) -> Place:
-    inner = Place(place.pointer, {step: value}).at(step)
-    return Place(inner.pointer + MARK, {"const": inner.schema})
-
-
-def _type_of(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else "boolean"
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        return "integer"
-    return {float: "number", str: "string", list: "array", dict: "object"}[type(value)]
-
-
-def _spell_scalar(value: Any) -> bytes:
-    """The one spelling of a given number, true, false or null."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        value = int(value)
-    return (
-        {None: b"null", True: b"true", False: b"false"}[value]
-        if isinstance(value, bool | None)
-        else repr(value).encode()
-    )
-
-
-def _scalar_fits(value: Any, kind: str, shape: Shape) -> bool:
-    """Whether a given scalar of a type of the shape keeps its other bounds."""
-    if kind == "string":
-        size_fits = shape.min_length <= len(value) <= (math.inf if shape.max_length is None else shape.max_length)
-        return size_fits and all(dfa.label(value) is not None for dfa in shape.texts)
-    if kind not in ("integer", "number"):
-        return True
-    number = Decimal(repr(value))
-    low, high = shape.least, shape.most
-    return (
-        (low is None or number > low[0] or (number == low[0] and not low[1]))
-        and (high is None or number < high[0] or (number == high[0] and not high[1]))
-        and all(number % multiple == 0 for multiple in shape.multiples)
-    )
