@@ -19,7 +19,7 @@ from modtools.masking.split import Rest, Split, split
 from modtools.masking.trie import Node
 from modtools.masking.vocabulary import Vocabulary
 
-WIDE_BYTES = 8  # a cell is wide when more bytes than this may follow in it
+WIDE_BYTES = 16  # a cell is wide when more bytes than this may follow in it
 WIDE_TOKENS = 48  # and below this many tokens a walk is quicker than a split
 ANOTHER_KEY = "\udfff"  # stands for a free key that was read inside a token; no key can be spelled like this
 
@@ -137,5 +137,5 @@ def _is_wide(cell: Cell) -> bool:
     if isinstance(machine, FreeKey):
         return not machine.owner.free.bounded
     if isinstance(machine, Scalar):
-        return len(machine.own_legal(cell.data)) > WIDE_BYTES
+        return len(machine.automaton.legal(cell.data)) > WIDE_BYTES
     return isinstance(machine, CountedString)

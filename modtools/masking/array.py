@@ -67,7 +67,7 @@ class Array(Machine):
         if phase == Phase.ITEM:
             return BLANKS | {CLOSE, COMMA}
         item = self.first[count] if count < len(self.first) else self.rest
-        return BLANKS | item.opening | {CLOSE}
+        return item.opening | {CLOSE}
 
     def room_for_blanks(self, cell: Cell) -> int:
         return self.blanks - cell.data[1]

@@ -32,7 +32,7 @@ class Runs:
 
 def runs(vocabulary: Vocabulary, node: Node) -> Runs:
     """The runs of blanks below a node, collected once and kept with the vocabulary."""
-    known = vocabulary.splits.setdefault("blanks", {})
+    known = vocabulary.blanks
     if node not in known:
         known[node] = _collect(vocabulary, node)
     return known[node]

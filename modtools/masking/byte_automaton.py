@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable
+from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -35,6 +37,7 @@ class ByteAutomaton:
         self.rows: list[list[int] | None] = []
         self.labels: list[Label] = []
         self.boundary: list[bool] = []
+        self._legal: dict[int, frozenset[int]] = {}
         self._table, self._tabled = np.full((16, 256), DEAD, dtype=np.int32), np.zeros(16, dtype=bool)
         self._state(start)
 
@@ -57,9 +60,15 @@ class ByteAutomaton:
             self.rows[state] = row
         return row
 
+    def legal(self, state: int) -> frozenset[int]:
+        """The bytes that may follow inside this automaton."""
+        if state not in self._legal:
+            self._legal[state] = frozenset(byte for byte, target in enumerate(self.row(state)) if target != DEAD)
+        return self._legal[state]
+
     def is_final(self, state: int) -> bool:
         """Whether nothing can follow inside this automaton."""
-        return self.labels[state] is not None and max(self.row(state)) == DEAD
+        return self.labels[state] is not None and not self.legal(state)
 
     def advance(self, states: np.ndarray, byte: np.ndarray) -> np.ndarray:
         """The targets of many states at once, each by its own byte; all arrays of shape (n,)."""
@@ -80,6 +89,7 @@ class ByteAutomaton:
         return bool(self._tabled[state])
 
 
+@lru_cache(maxsize=256)
 def plain_text(dfa: CharacterDFA) -> ByteAutomaton:
     """The texts of `dfa` in UTF-8."""
 
@@ -103,6 +113,7 @@ def spell(text: str) -> bytes:
     return json.dumps(text, ensure_ascii=False).encode()
 
 
+@lru_cache(maxsize=256)
 def json_string(dfa: CharacterDFA, one_spelling: bool = False) -> ByteAutomaton:
     """The JSON strings, quotes included, whose decoded text `dfa` accepts; the label is the text's.
 
@@ -132,15 +143,21 @@ def json_string(dfa: CharacterDFA, one_spelling: bool = False) -> ByteAutomaton:
 
 
 def literals(texts: dict[bytes, Label]) -> ByteAutomaton:
-    """Exactly these byte strings, each with its label."""
+    """Exactly these byte strings, each with its label: a trie, whose nodes hold the strings that go on from there."""
 
     def expand(key: Key) -> dict[int, Key]:
-        prefix = key[1]
-        return {
-            t[len(prefix)]: ("literal", t[: len(prefix) + 1]) for t in texts if t.startswith(prefix) and t != prefix
-        }
+        _, depth, ahead = key
+        branches: dict[int, list[bytes]] = {}
+        for text in ahead:
+            if len(text) > depth:
+                branches.setdefault(text[depth], []).append(text)
+        return {byte: ("literal", depth + 1, tuple(branch)) for byte, branch in branches.items()}
 
-    return ByteAutomaton(("literal", b""), expand, lambda key: texts.get(key[1]))
+    def label(key: Key) -> Label:
+        _, depth, ahead = key
+        return next((texts[text] for text in ahead if len(text) == depth), None)
+
+    return ByteAutomaton(("literal", 0, tuple(texts)), expand, label)
 
 
 def _cut(row: Iterable, first: int, last: int, base: int) -> tuple:
@@ -206,7 +223,7 @@ def _escape(row) -> dict[int, Key]:
     pairs = []
     for first, last, target in _cut(row, 0x10000, 0x10FFFF, 0x10000):
         edges = sorted({first >> 10, (first >> 10) + 1, last >> 10, (last >> 10) + 1})
-        for high, after in zip(edges, edges[1:]):
+        for high, after in pairwise(edges):
             if high <= last >> 10:
                 low = (max(first, high << 10) & 0x3FF, min(last, (after << 10) - 1) & 0x3FF, target)
                 pairs.append((0xD800 + high, 0xD800 + after - 1, low))
@@ -219,7 +236,7 @@ def _join(pairs: list) -> list:
     """High surrogates with the low ones that may follow them: [(first, last, ("low", ...)), ...]."""
     edges = sorted({edge for a, b, _ in pairs for edge in (a, b + 1)})
     joined = []
-    for first, after in zip(edges, edges[1:]):
+    for first, after in pairwise(edges):
         low = tuple((lo, hi, ("character", t)) for a, b, (lo, hi, t) in pairs if a <= first <= b)
         if low:
             joined.append((first, after - 1, ("low", "\\", low)))

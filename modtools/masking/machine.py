@@ -84,8 +84,7 @@ class Scalar(Machine):
 
     def __init__(self, cells: Cells, automaton: ByteAutomaton, name: str):
         self.cells, self.automaton, self.name = cells, automaton, name
-        self._legal: dict[int, frozenset[int]] = {}
-        self.opening = self.own_legal(0)
+        self.opening = automaton.legal(0)
 
     def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
         return self._after(self.automaton.row(0)[byte], below)
@@ -102,15 +101,8 @@ class Scalar(Machine):
             return ()
         return (below if self.automaton.is_final(state) else self.cells(self, state, below),)
 
-    def own_legal(self, state: int) -> frozenset[int]:
-        """The bytes that go on inside the automaton."""
-        if state not in self._legal:
-            row = self.automaton.row(state)
-            self._legal[state] = frozenset(byte for byte in range(256) if row[byte] != DEAD)
-        return self._legal[state]
-
     def legal(self, cell: Cell) -> frozenset[int]:
-        own = self.own_legal(cell.data)
+        own = self.automaton.legal(cell.data)
         if self.automaton.labels[cell.data] is not None:
             own |= cell.below.machine.legal(cell.below)
         return own
@@ -174,8 +166,8 @@ class Value:
 
     @cached_property
     def opening(self) -> frozenset[int]:
-        """The bytes with which the value may begin; asked for after pruning only."""
-        return frozenset().union(*(machine.opening for machine in self.alternatives))
+        """The bytes with which the value may begin, and blanks before it; asked for after pruning only."""
+        return BLANKS.union(*(machine.opening for machine in self.alternatives))
 
     def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
         """The cells after the first byte of the value."""
@@ -201,7 +193,7 @@ class Root(Machine):
         return () if read else self.value.begin(self.cell(True), byte)
 
     def legal(self, cell: Cell) -> frozenset[int]:
-        return BLANKS if cell.data[0] else BLANKS | self.value.opening
+        return BLANKS if cell.data[0] else self.value.opening
 
     def room_for_blanks(self, cell: Cell) -> int:
         return self.blanks - cell.data[1]

@@ -160,7 +160,7 @@ class Object(Machine):
 
     def legal(self, cell: Cell) -> frozenset[int]:
         phase, value = cell.data[0], cell.data[5]
-        return BLANKS | value.opening if phase == Phase.VALUE else LEGAL[phase]
+        return value.opening if phase == Phase.VALUE else LEGAL[phase]
 
     def room_for_blanks(self, cell: Cell) -> int:
         return self.blanks - cell.data[1]
@@ -206,7 +206,7 @@ class DeclaredKey(Machine):
         return (self.owner.cells(self, state, waiting),)
 
     def legal(self, cell: Cell) -> frozenset[int]:
-        return frozenset(byte for byte, target in enumerate(self.automaton.row(cell.data)) if target != DEAD)
+        return self.automaton.legal(cell.data)
 
     def describe(self, cell: Cell) -> str:
         reached = self.ahead(cell.data) & self.owner.available(cell.below)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 
 from modtools.masking import charset
 from modtools.masking.budget import spend
@@ -89,7 +90,7 @@ def pattern_dfa(pattern: str, whole: bool = False) -> CharacterDFA:
         edges = [(first, last, t) for state in states for ranges, t in nfa.moves[state] for first, last in ranges]
         cuts = sorted({cut for first, last, _ in edges for cut in (first, last + 1)})
         transitions = []
-        for start, after in zip(cuts, cuts[1:]):
+        for start, after in pairwise(cuts):
             targets = frozenset(t for first, last, t in edges if first <= start <= last)
             if targets:
                 targets = nfa.closure(targets, ("",))

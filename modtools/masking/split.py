@@ -16,10 +16,13 @@ from functools import cached_property
 import numpy as np
 
 from modtools.masking.byte_automaton import ByteAutomaton
+from modtools.masking.machine import FREE_STRING
 from modtools.masking.trie import Node
 from modtools.masking.vocabulary import Vocabulary
 
 _TWO_KEYS = re.compile(rb',[ \t\n\r]*"[^"]*"', re.DOTALL)
+
+KEPT_BYTES = 100_000_000  # of splits a vocabulary keeps, most of it for their arrays of tokens that stay
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,13 @@ class Split:
 
     Attributes:
         stay: shape (V,) bool, the tokens that stay inside.
-        begun: shape (V,), how many characters of a string begin in those.
+        begun: shape (V,), how many characters of a string begin in those; None in other automata.
         leave: by the label of the text that is completed, the rests of the tokens that leave.
         two_keys: the tokens whose rest closes another key of the same object.
     """
 
     stay: np.ndarray
-    begun: np.ndarray
+    begun: np.ndarray | None
     leave: dict[Hashable, Rest]
     two_keys: list[int]
 
@@ -104,14 +107,19 @@ class Split:
 
 def split(vocabulary: Vocabulary, node: Node, automaton: ByteAutomaton, state: int) -> Split:
     """Splits the tokens below `node`, whose bytes so far led to `state`; found once and kept with the vocabulary."""
-    known = vocabulary.splits.setdefault(automaton, {})
-    if (node, state) not in known:
-        known[node, state] = _split(vocabulary, node, automaton, state)
-    return known[node, state]
+    known, key = vocabulary.splits, (automaton, node, state)
+    if key in known:
+        known[key] = known.pop(key)  # the one used last is dropped last
+    else:
+        known[key] = _split(vocabulary, node, automaton, state)
+        if len(known) * len(vocabulary) > KEPT_BYTES:
+            del known[next(iter(known))]
+    return known[key]
 
 
 def _split(vocabulary: Vocabulary, node: Node, automaton: ByteAutomaton, start: int) -> Split:
     """Level by level: all live prefixes of one length are advanced with one gather."""
+    is_counted = automaton is FREE_STRING
     stay = np.zeros(len(vocabulary.sorted_tokens), dtype=bool)
     begun = np.zeros(len(vocabulary.sorted_tokens), dtype=np.uint16)
     leave: dict[Hashable, Rest] = {}
@@ -150,4 +158,4 @@ def _split(vocabulary: Vocabulary, node: Node, automaton: ByteAutomaton, start: 
         first, size = level.child[prefixes], level.child[prefixes + 1] - level.child[prefixes]
         before, counts = np.repeat(states, size), np.repeat(counts, size)
         prefixes = np.arange(len(before)) + np.repeat(first - (np.cumsum(size) - size), size)
-    return Split(vocabulary.spread(stay), vocabulary.spread(begun), leave, two_keys)
+    return Split(vocabulary.spread(stay), vocabulary.spread(begun) if is_counted else None, leave, two_keys)

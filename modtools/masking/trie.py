@@ -48,7 +48,7 @@ def build_levels(sorted_tokens: Sequence[bytes]) -> list[Level]:
         first, after = present[starts], present[np.append(starts[1:], len(present)) - 1] + 1
         token = np.where(size[first] == depth + 1, first, -1)
         above[present] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(present))))
-        columns.append(dict(parent=parent[starts], byte=byte[starts], token=token, first=first, after=after))
+        columns.append({"parent": parent[starts], "byte": byte[starts], "token": token, "first": first, "after": after})
     levels = []
     for column, below in zip(columns, [*columns[1:], {"parent": np.zeros(0, dtype=np.int64)}]):
         child = np.searchsorted(below["parent"], np.arange(len(column["parent"]) + 1))

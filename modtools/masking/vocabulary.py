@@ -46,7 +46,8 @@ class Vocabulary:
                 ids.append(i)
         self.ids = np.array(ids, dtype=np.int64)
         self.twins = np.array(twins, dtype=np.int64).reshape(-1, 2)
-        self.splits: dict = {}  # filled by modtools.masking.split
+        self.splits: dict = {}  # for modtools.masking.split
+        self.blanks: dict = {}  # for modtools.masking.blanks
 
     @classmethod
     def from_bytes(cls, tokens: Sequence[bytes | None], *, eos_id: int, special_ids: Iterable[int] = ()) -> Vocabulary:
