@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from modtools.masking.blanks import runs
+from modtools.masking.free_keys import SCARCE
 from modtools.masking.grammar import State
 from modtools.masking.machine import BLANKS, Cell, CountedString, Scalar
 from modtools.masking.object import FreeKey
@@ -107,9 +108,13 @@ class _Walk:
             self.rests(state.only({cell.below}), rest, fitting)
 
     def free_key(self, state: State, cell: Cell, node: Node, parts: Split) -> None:
-        """Tokens inside a free key: all but those that complete a key which is declared or was used."""
+        """Tokens inside a free key: all but those that complete a key which is declared or was used.
+
+        Where few keys are left, or a token completes two keys, the token is tried by itself.
+        """
         owner, waiting = cell.machine.owner, cell.below
-        doubtful = sorted({*cell.machine.clashing(cell, parts), *parts.two_keys})
+        by_trial = {*parts.two_keys, *(parts.scarce if waiting.data[3] else ())}
+        doubtful = sorted({*cell.machine.clashing(cell, parts), *by_trial})
         before = self.mask[doubtful]
         self.mask |= parts.stay
         for label, rest in parts.leave.items():
@@ -117,7 +122,7 @@ class _Walk:
             self.rests(around, rest, lambda rest: rest.ids)
         self.mask[doubtful] = before
         alone = state.only({cell})
-        for token_id in parts.two_keys:
+        for token_id in by_trial:
             self.mask[token_id] |= alone.read(self.vocabulary.tokens[token_id][node.depth :]) is not None
 
     def rests(self, state: State, rest: Rest, fitting: Callable[[Rest], np.ndarray]) -> None:
@@ -135,7 +140,7 @@ class _Walk:
 def _is_wide(cell: Cell) -> bool:
     machine = cell.machine
     if isinstance(machine, FreeKey):
-        return not machine.owner.free.bounded
+        return not machine.owner.free.bounded or len(cell.below.data[3]) < SCARCE
     if isinstance(machine, Scalar):
         return len(machine.automaton.legal(cell.data)) > WIDE_BYTES
     return isinstance(machine, CountedString)

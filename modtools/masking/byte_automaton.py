@@ -28,6 +28,7 @@ class ByteAutomaton:
         rows: for each state its 256 targets, DEAD where the byte is refused; None until asked for (see row).
         labels: for each state None or the label of what is complete there.
         boundary: for each state whether the next byte begins a new character of a JSON string.
+        is_scarce: whether few texts, or we do not know how many, lie ahead of a key; None where that does not matter.
     """
 
     def __init__(self, start: Key, expand: Callable[[Key], dict[int, Key]], label: Callable[[Key], Label]):
@@ -37,6 +38,7 @@ class ByteAutomaton:
         self.rows: list[list[int] | None] = []
         self.labels: list[Label] = []
         self.boundary: list[bool] = []
+        self.is_scarce: Callable[[Key], bool] | None = None
         self._legal: dict[int, frozenset[int]] = {}
         self._table, self._tabled = np.full((16, 256), DEAD, dtype=np.int32), np.zeros(16, dtype=bool)
         self._state(start)

@@ -51,6 +51,7 @@ def category(name: str) -> Ranges:
     return union((c, c) for c in every if unicodedata.category(chr(c)).startswith(name))
 
 
+PRINTABLE: Ranges = ((0x20, 0x7E),)
 DIGIT: Ranges = ((0x30, 0x39),)
 WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 # ECMA-262: WhiteSpace and LineTerminator.

@@ -16,9 +16,20 @@ from modtools.masking.array import Array
 from modtools.masking.bounded_text import BoundedText
 from modtools.masking.budget import spend
 from modtools.masking.byte_automaton import json_string, literals, plain_text, spell
-from modtools.masking.dfa import CharacterDFA, any_text, intersect, lengths, product, unite, without, words
+from modtools.masking.charset import PRINTABLE
+from modtools.masking.dfa import (
+    CharacterDFA,
+    any_text,
+    can_finish_within,
+    intersect,
+    lengths,
+    product,
+    unite,
+    without,
+    words,
+)
 from modtools.masking.document import MARK, Document, Place
-from modtools.masking.free_keys import FreeKeys
+from modtools.masking.free_keys import FreeKeys, bounded_keys
 from modtools.masking.given import const, scalar_fits, spell_scalar, type_of
 from modtools.masking.machine import FREE_STRING, Cells, CountedString, Machine, Scalar, Value
 from modtools.masking.numbers import number_dfa
@@ -236,14 +247,10 @@ class Compiler:
         dfa = product([dfa], lambda labels: labels[0] if labels[0] in values else None, "the keys of an object")
         if any(count is not None for count in dfa.counts):
             dfa = without(dfa, words(machine.names), "the keys of an object")
-            self.spelled.update(byte for row in dfa.rows for a, b, _ in row for byte in _bytes_between(a, b))
-            return None if dfa.is_empty else FreeKeys(json_string(dfa, one_spelling=True), values, bounded=True)
+            if not can_finish_within(dfa, PRINTABLE):
+                self.spelled.update(range(0xC2, 0xF5))
+            return None if dfa.is_empty else bounded_keys(dfa, values)
         return FreeKeys(json_string(dfa), values, bounded=False)
-
-
-def _bytes_between(first: int, last: int) -> Iterable[int]:
-    """The bytes with which the characters of a range begin in UTF-8, and may go on."""
-    return range(chr(first).encode()[0], chr(last).encode()[0] + 1)
 
 
 def _is_possible(machine: Machine) -> bool:

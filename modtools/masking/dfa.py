@@ -84,6 +84,15 @@ def explore(start: Hashable, expand: Callable[[Hashable], tuple[Iterable, Label]
 
 def _trim(rows: Sequence[Iterable[tuple[int, int, int]]], labels: Sequence[Label]) -> CharacterDFA:
     """Keeps the states from which an accepting one can be reached, and the start."""
+    alive = _alive(rows, labels)
+    kept = [state for state in range(len(rows)) if state in alive or state == 0]
+    number = {state: i for i, state in enumerate(kept)}
+    live = [tuple((a, b, number[t]) for a, b, t in rows[state] if t in alive) for state in kept]
+    return CharacterDFA(tuple(live), tuple(labels[state] for state in kept))
+
+
+def _alive(rows: Sequence[Iterable[tuple[int, int, int]]], labels: Sequence[Label]) -> set[int]:
+    """The states from which an accepting one can be reached."""
     before: list[list[int]] = [[] for _ in rows]
     for state, row in enumerate(rows):
         for _, _, target in row:
@@ -94,10 +103,13 @@ def _trim(rows: Sequence[Iterable[tuple[int, int, int]]], labels: Sequence[Label
         fresh = [earlier for earlier in before[state] if earlier not in alive]
         alive.update(fresh)
         queue += fresh
-    kept = [state for state in range(len(rows)) if state in alive or state == 0]
-    number = {state: i for i, state in enumerate(kept)}
-    live = [tuple((a, b, number[t]) for a, b, t in rows[state] if t in alive) for state in kept]
-    return CharacterDFA(tuple(live), tuple(labels[state] for state in kept))
+    return alive
+
+
+def can_finish_within(dfa: CharacterDFA, ranges: charset.Ranges) -> bool:
+    """Whether from every state some accepted text lies ahead that holds characters of the ranges only."""
+    rows = [[t for t in row if charset.intersection(ranges, (t[:2],))] for row in dfa.rows]
+    return len(_alive(rows, dfa.labels)) == len(rows)
 
 
 def product(parts: Sequence[CharacterDFA], label: Callable[[tuple[Label, ...]], Label], what: str) -> CharacterDFA:

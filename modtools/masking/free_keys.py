@@ -10,8 +10,22 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from modtools.masking.budget import spend
-from modtools.masking.byte_automaton import DEAD, ByteAutomaton
+from modtools.masking.byte_automaton import DEAD, ByteAutomaton, json_string
+from modtools.masking.dfa import CharacterDFA
 from modtools.masking.machine import Value
+
+SCARCE = 1_000  # so many keys ahead may be used up
+
+
+def bounded_keys(dfa: CharacterDFA, values: Mapping[object, Value]) -> FreeKeys:
+    """Keys of which, after some prefixes, only finitely many are left."""
+    automaton = json_string(dfa, one_spelling=True)
+
+    def is_scarce(key) -> bool:
+        return key[0] != "character" or (dfa.counts[key[1]] is not None and dfa.counts[key[1]] <= SCARCE)
+
+    automaton.is_scarce = is_scarce
+    return FreeKeys(automaton, values, bounded=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ class State:
         is_accepting: whether the text may end here.
     """
 
-    __slots__ = ("_grammar", "_next", "_legal", "cells", "is_accepting", "masks")
+    __slots__ = ("_grammar", "_legal", "_next", "cells", "is_accepting", "masks")
 
     def __init__(self, grammar: Grammar, cells: frozenset[Cell]):
         self._grammar, self.cells = grammar, cells

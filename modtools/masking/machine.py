@@ -21,7 +21,7 @@ FREE_STRING = json_string(any_text())  # shared by all grammars, so a vocabulary
 class Cell:
     """One frame of the stack, with all frames below it."""
 
-    __slots__ = ("machine", "data", "below")
+    __slots__ = ("below", "data", "machine")
 
     def __init__(self, machine: Machine, data: Any, below: Cell | None):
         self.machine, self.data, self.below = machine, data, below

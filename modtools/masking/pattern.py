@@ -197,7 +197,7 @@ class _Reader:
             digits = self.peek(2 if letter == "x" else 4)
         self.at += len(digits)
         value = int(digits, 16) if digits and all(c in "0123456789abcdefABCDEF" for c in digits) else -1
-        low = int(self.peek(6)[2:], 16) if _PAIRED.match(self.text, self.at) else 0
+        low = int(self.text[self.at + 2 : self.at + 6], 16) if _PAIRED.match(self.text, self.at) else 0
         if 0xD800 <= value <= 0xDBFF and low:
             self.at += 6
             value = 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00)

@@ -73,12 +73,14 @@ class Split:
         begun: shape (V,), how many characters of a string begin in those; None in other automata.
         leave: by the label of the text that is completed, the rests of the tokens that leave.
         two_keys: the tokens whose rest closes another key of the same object.
+        scarce: the tokens that stay where few ways may be left to go on.
     """
 
     stay: np.ndarray
     begun: np.ndarray | None
     leave: dict[Hashable, Rest]
     two_keys: list[int]
+    scarce: list[int]
 
     @cached_property
     def longest(self) -> int:
@@ -124,6 +126,7 @@ def _split(vocabulary: Vocabulary, node: Node, automaton: ByteAutomaton, start: 
     begun = np.zeros(len(vocabulary.sorted_tokens), dtype=np.uint16)
     leave: dict[Hashable, Rest] = {}
     two_keys: list[int] = []
+    scarce: list[int] = []
     depth = node.depth
     prefixes = np.arange(node.begin, node.end)
     before = np.full(len(prefixes), start)
@@ -154,8 +157,11 @@ def _split(vocabulary: Vocabulary, node: Node, automaton: ByteAutomaton, start: 
         prefixes, states, counts = prefixes[inside], states[inside], counts[inside]
         token = level.token[prefixes]
         stay[token[token >= 0]] = True
+        if automaton.is_scarce is not None:
+            few = np.array([automaton.is_scarce(key) for key in automaton.keys])
+            scarce += [i for index in token[(token >= 0) & few[states]] for i in vocabulary.ids_of[index]]
         begun[token[token >= 0]] = counts[token >= 0]
         first, size = level.child[prefixes], level.child[prefixes + 1] - level.child[prefixes]
         before, counts = np.repeat(states, size), np.repeat(counts, size)
         prefixes = np.arange(len(before)) + np.repeat(first - (np.cumsum(size) - size), size)
-    return Split(vocabulary.spread(stay), vocabulary.spread(begun) if is_counted else None, leave, two_keys)
+    return Split(vocabulary.spread(stay), vocabulary.spread(begun) if is_counted else None, leave, two_keys, scarce)

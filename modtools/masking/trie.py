@@ -66,7 +66,7 @@ class Node:
         size: how many tokens go through here.
     """
 
-    __slots__ = ("_levels", "_children", "depth", "begin", "end", "token", "size")
+    __slots__ = ("_children", "_levels", "begin", "depth", "end", "size", "token")
 
     def __init__(self, levels: list[Level], depth: int = 0, index: int = 0):
         self._levels, self._children, self.depth = levels, None, depth
