@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from modtools.masking.vocabulary import Vocabulary
 from modtools.models.fetch import MODEL_NAME, PACKAGE, missing, model_path
 from modtools.models.folder import read_manifest, recorded_digest
 from modtools.models.huggingface import HuggingFaceModel, load_folder
@@ -25,3 +26,17 @@ def load_embedded(*, device: str | None = None, dtype: str | None = None) -> Hug
         "notes": ["the base model; no tool-use adapter is shipped yet, so expect prose rather than calls"],
     }
     return load_folder(folder, "embedded-base", recorded_digest(folder), device, dtype, info)
+
+
+def vocabulary() -> Vocabulary:
+    """The tokens of the embedded model's tokenizer, for masks; the network is not loaded.
+
+    Raises:
+        MissingPieceError: not in the cache; the message says how to get it.
+    """
+    folder = model_path()
+    if folder is None:
+        raise missing()
+    from transformers import AutoTokenizer
+
+    return Vocabulary.from_tokenizer(AutoTokenizer.from_pretrained(folder, local_files_only=True))

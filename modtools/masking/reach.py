@@ -1,0 +1,74 @@
+"""What a vocabulary cannot spell: states from which no sequence of its tokens leads to the end.
+
+With a token for every byte that a grammar needs there are none, and this file is not used.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modtools.masking.budget import BudgetError
+from modtools.masking.grammar import Grammar, State
+from modtools.masking.vocabulary import Vocabulary
+
+MAX_SEARCHED = 50_000  # states
+
+
+class Reach:
+    """Searches through the tokens of one vocabulary, and remembers which states can be finished."""
+
+    def __init__(self, vocabulary: Vocabulary):
+        self.vocabulary = vocabulary
+        self._known: dict[State, bool] = {}
+
+    @classmethod
+    def of(cls, grammar: Grammar, vocabulary: Vocabulary) -> Reach:
+        """The one for this grammar and vocabulary."""
+        return grammar.reaches.setdefault(vocabulary, cls(vocabulary))
+
+    def can_finish(self, state: State) -> bool:
+        """Whether some tokens lead from a state to the end of a document.
+
+        Raises:
+            BudgetError: the search takes too long.
+        """
+        if state in self._known:
+            return self._known[state]
+        origin: dict[State, State | None] = {state: None}
+        queue = [state]
+        for at in queue:
+            if at.is_accepting or self._known.get(at):
+                found: State | None = at
+                while found is not None:
+                    self._known[found] = True
+                    found = origin[found]
+                return True
+            if len(queue) > MAX_SEARCHED:
+                raise BudgetError(f"no end found within {MAX_SEARCHED} states through tokens; use a fuller vocabulary")
+            for after in self._after(at):
+                if after not in origin and self._known.get(after) is not False:
+                    origin[after] = at
+                    queue.append(after)
+        self._known |= dict.fromkeys(queue, False)
+        return False
+
+    def _after(self, state: State) -> set[State]:
+        """The states after one token."""
+        return {after for _, after in self._tokens(state)}
+
+    def _tokens(self, state: State):
+        stack = [(self.vocabulary.root, state)]
+        while stack:
+            node, at = stack.pop()
+            for byte, child in node.children.items():
+                after = at.step(byte)
+                if after is not None:
+                    if child.token >= 0:
+                        yield child.token, after
+                    stack.append((child, after))
+
+    def restrict(self, state: State, mask: np.ndarray) -> None:
+        """Takes out of a mask, shape (V,) bool, the tokens from which no end can be reached."""
+        for token, after in self._tokens(state):
+            if not self.can_finish(after):
+                mask[self.vocabulary.ids_of[token]] = False

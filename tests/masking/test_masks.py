@@ -1,0 +1,149 @@
+"""Masks are sound and maximal: exactly the tokens after which a document can still be finished."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from modtools.errors import UsageError
+from modtools.masking import Vocabulary, allowed, compile_json_schema, compile_regex
+from modtools.masking.matcher import EmptyMaskError
+
+SCHEMAS = {
+    "anything": True,
+    "open object": {"properties": {"a": {"type": "integer"}, "ab": {}}, "required": ["a"], "type": "object"},
+    "closed object": {
+        "type": "object",
+        "properties": {"a": {"type": "number", "minimum": 0, "maximum": 1.5}, "b": {"enum": ["é", "\n", 1, None]}},
+        "required": ["b"],
+        "additionalProperties": False,
+    },
+    "keys by pattern": {
+        "type": "object",
+        "patternProperties": {"^a": {"type": "integer"}, "b$": {"type": "string"}},
+        "additionalProperties": False,
+    },
+    "two keys only": {"type": "object", "patternProperties": {"^[ab]$": {}}, "additionalProperties": False},
+    "short keys": {"type": "object", "propertyNames": {"maxLength": 1}, "minProperties": 1, "maxProperties": 2},
+    "a tree": {"type": "object", "properties": {"a": {"type": "array", "items": {"$ref": "#"}}}, "required": ["a"]},
+    "a tuple": {
+        "type": "array",
+        "prefixItems": [{"type": "boolean"}, {"type": "string", "minLength": 2, "maxLength": 3}],
+        "items": {"type": "integer", "multipleOf": 3},
+        "minItems": 1,
+        "maxItems": 4,
+    },
+    "pattern": {"type": "string", "pattern": "^[a-é]{1,3}$"},
+    "pattern and length": {"type": "string", "pattern": "[ab]", "minLength": 2, "maxLength": 40},
+    "overlap": {"anyOf": [{"type": "string", "maxLength": 2}, {"type": "string", "pattern": "^a"}, {"type": "number"}]},
+}
+
+
+@pytest.fixture(params=[0, 10_000], ids=["splits", "walks"])
+def threshold(request, monkeypatch):
+    """Both ways to a mask: tokens split per automaton state wherever possible, and never."""
+    monkeypatch.setattr(allowed, "WIDE_TOKENS", request.param)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_a_mask_allows_exactly_the_tokens_that_can_be_read(name, order, threshold, vocabulary, by_trial):
+    rng = random.Random(name)
+    grammar = compile_json_schema(SCHEMAS[name], whitespace=3, property_order=order)
+    for _ in range(4):
+        matcher = grammar.matcher(vocabulary)
+        for _ in range(20):
+            mask = matcher.allowed()
+            assert np.array_equal(mask, by_trial(matcher.state, vocabulary)), matcher.state.describe()
+            token_id = int(rng.choice(np.flatnonzero(mask)))
+            matcher.advance(token_id)
+            if token_id == vocabulary.eos_id:
+                break
+
+
+def _towards_the_end(matcher, rng: random.Random) -> int:
+    """An allowed token, one that closes something where there is one."""
+    mask, tokens = matcher.allowed(), matcher.vocabulary.tokens
+    if mask[matcher.vocabulary.eos_id]:
+        return matcher.vocabulary.eos_id
+    is_inside = "inside a string" in matcher.state.describe() or "key that" in matcher.state.describe()
+    for plain in (b'ab"', b'"') if is_inside else (b"}]", b'"ab:,1'):
+        fitting = [i for i in (tokens.index(bytes([byte])) for byte in plain) if mask[i]]
+        if fitting:
+            return rng.choice(fitting)
+    return int(rng.choice(np.flatnonzero(mask)))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_no_walk_through_masks_gets_stuck_and_every_end_is_valid(name, vocabulary, is_valid):
+    rng = random.Random(name)
+    grammar = compile_json_schema(SCHEMAS[name], whitespace=2)
+    finished = 0
+    for _ in range(25):
+        matcher, text = grammar.matcher(vocabulary), b""
+        for step in range(300):
+            token_id = (
+                _towards_the_end(matcher, rng) if step > 12 else int(rng.choice(np.flatnonzero(matcher.allowed())))
+            )
+            matcher.advance(token_id)
+            if token_id == vocabulary.eos_id:
+                finished += 1
+                assert is_valid(SCHEMAS[name], text) and grammar.accepts(text), text
+                break
+            text += vocabulary.tokens[token_id]
+    assert finished >= 24
+
+
+def test_half_a_character_is_allowed_only_where_its_other_half_can_follow(vocabulary):
+    matcher = compile_json_schema({"type": "string", "pattern": "^[é-ê]$"}).matcher(vocabulary)
+    matcher.advance(vocabulary.tokens.index(b'"'))
+    allowed_bytes = {vocabulary.tokens[i] for i in np.flatnonzero(matcher.allowed())}
+    assert b"\xc3" in allowed_bytes and b"\xc2" not in allowed_bytes and b"\xa9" not in allowed_bytes
+    matcher.advance(vocabulary.tokens.index(b"\xc3"))
+    assert {vocabulary.tokens[i] for i in np.flatnonzero(matcher.allowed())} == {b"\xa9", b"\xaa", b'\xa9"'}
+
+
+def test_a_token_is_refused_where_the_vocabulary_cannot_finish_what_it_begins():
+    tokens = [None, b"a", b"b", b"cd", b"c"]  # no token for d alone
+    matcher = compile_regex("a?(bx|cd|cdd)").matcher(Vocabulary.from_bytes(tokens, eos_id=0))
+    assert np.flatnonzero(matcher.allowed()).tolist() == [1, 3]
+    with pytest.raises(UsageError, match="not allowed"):
+        matcher.advance(2)
+    matcher.advance(3)
+    assert np.flatnonzero(matcher.allowed()).tolist() == [0]
+
+
+def test_after_the_end_nothing_is_allowed_until_a_reset(vocabulary):
+    matcher = compile_regex("a*").matcher(vocabulary)
+    matcher.advance(vocabulary.eos_id)
+    with pytest.raises(EmptyMaskError, match="after end-of-sequence"):
+        matcher.allowed()
+    matcher.reset()
+    assert matcher.allowed()[vocabulary.tokens.index(b"a")]
+
+
+def test_a_copy_goes_its_own_way_and_a_refused_token_changes_nothing(vocabulary):
+    matcher = compile_regex("ab|ac").matcher(vocabulary)
+    matcher.advance(vocabulary.tokens.index(b"a"))
+    copy = matcher.copy()
+    copy.advance(vocabulary.tokens.index(b"b"))
+    with pytest.raises(UsageError, match="not allowed"):
+        matcher.advance(vocabulary.tokens.index(b"x"))
+    assert copy.is_accepting() and not matcher.is_accepting()
+    matcher.advance(vocabulary.tokens.index(b"c"))
+    assert matcher.is_accepting()
+
+
+def test_a_mask_is_shared_and_cannot_be_written(vocabulary):
+    grammar = compile_regex("a+")
+    first, second = grammar.matcher(vocabulary), grammar.matcher(vocabulary)
+    assert first.allowed() is second.allowed()
+    with pytest.raises(ValueError, match="read-only"):
+        first.allowed()[0] = True
+
+
+def test_tokens_with_the_same_bytes_are_allowed_together():
+    twins = Vocabulary.from_bytes([None, b"a", b"b", b"a"], eos_id=0)
+    assert compile_regex("a").matcher(twins).allowed().tolist() == [False, True, False, True]
