@@ -13,6 +13,7 @@ import typer
 
 import modtools
 from modtools.cli import lab, setup
+from modtools.cli.mask import mask
 from modtools.cli.common import EXIT_MISSING
 from modtools.errors import ModtoolsError
 
@@ -23,6 +24,7 @@ app = typer.Typer(
 )  # fmt: skip
 setup.register(app)
 app.add_typer(lab.app, name="lab", rich_help_panel="Lab")
+app.command(rich_help_panel="Interfaces", epilog="Example: modtools mask schema.json --check document.json")(mask)
 
 
 def main() -> None:

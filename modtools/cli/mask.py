@@ -1,0 +1,82 @@
+"""Command mask: whether a document is in the language of a schema's mask, and why."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modtools.cli.common import EXIT_FOUND, JsonOption, write_json
+from modtools.errors import UsageError
+from modtools.records import read_json
+
+
+def mask(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="A file with a JSON Schema.")],
+    check: Annotated[
+        str, typer.Option(metavar="FILE", help="A document to judge; - reads it from standard input.")
+    ] = "",
+    explain: Annotated[
+        str | None, typer.Option(metavar="PREFIX", help="The beginning of a document to explain.")
+    ] = None,
+    token: Annotated[str, typer.Option(help="With --explain: say why this token may follow or not.")] = "",
+    vocabulary: Annotated[str, typer.Option(help="With --explain: embedded (needs the model), or none.")] = "embedded",
+    whitespace: Annotated[int, typer.Option(help="How many blanks may stand wherever JSON allows them.")] = 64,
+    property_order: Annotated[str, typer.Option(help="any, or declared.")] = "any",
+    json_file: JsonOption = None,
+) -> None:
+    """Judge a document or explain a prefix against the grammar of a schema's mask. Exit 1 where it is refused."""
+    from modtools.masking import compile_json_schema
+    from modtools.masking.explain import allowed_tokens, read_text
+
+    if bool(check) == (explain is not None):
+        raise UsageError("mask takes either --check FILE or --explain PREFIX")
+    if vocabulary not in ("embedded", "none"):
+        raise UsageError(f"--vocabulary {vocabulary!r}: expected embedded or none")
+    grammar = compile_json_schema(read_json(schema), whitespace, property_order)
+    if check:
+        reading = read_text(grammar, _document(check))
+        print("accepted" if reading.accepted else f"refused: {reading.refused_because}")
+        print(f"state: {reading.state}")
+        write_json(
+            json_file,
+            {"accepted": reading.accepted, "state": reading.state, "refused_because": reading.refused_because},
+        )
+        if not reading.accepted:
+            raise typer.Exit(EXIT_FOUND)
+        return
+    prefix = explain.encode("utf-8")
+    reading = read_text(grammar, prefix)
+    legal = reading.read == len(prefix)
+    data = {"accepted": reading.accepted, "state": reading.state, "refused_because": reading.refused_because}
+    print(f"state: {reading.state}")
+    print(f"may end here: {'yes' if reading.accepted else 'no'}; printable bytes that may follow: {reading.next_bytes}")
+    if legal and vocabulary == "embedded":
+        from modtools.models.embedded import vocabulary as embedded
+
+        words = embedded()
+        matcher = grammar.matcher(words)
+        matcher.state = grammar.start.read(prefix)
+        allowed = matcher.allowed()
+        data |= {"allowed": int(allowed.sum()), "tokens": allowed_tokens(allowed, words)}
+        print(f"{data['allowed']} of {len(words)} tokens are allowed, the longest: {data['tokens']}")
+    if token and legal:
+        after = read_text(grammar, prefix + token.encode("utf-8"))
+        fits = after.read == len(prefix) + len(token.encode("utf-8"))
+        data["token"] = "" if fits else after.refused_because
+        print(f"token {token!r}: {'may follow' if fits else f'is refused: {after.refused_because}'}")
+    write_json(json_file, data)
+    if not legal:
+        print(f"refused: {reading.refused_because}")
+        raise typer.Exit(EXIT_FOUND)
+
+
+def _document(source: str) -> bytes:
+    if source == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(source).read_bytes()
+    except OSError as error:
+        raise UsageError(f"--check {source}: {error.strerror}; expected a file, or - for standard input") from error
