@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from modtools.contract import Tool, digest
 from modtools.errors import UsageError
@@ -41,7 +41,7 @@ class Snapshot:
             by_name[tool.contract.name] = tool
         return cls(version, by_name, dict(retired or {}))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 over everything the model can see of the tools, with their versions."""
         return digest([[tool.contract.schema_text, tool.contract.version] for tool in self.tools.values()])

@@ -66,8 +66,8 @@ def run_command(
         plan = replace(plan, budget=replace(plan.budget, reply_tokens=4000))
         loaded = reference_model(plan, level)
     else:
-        options = {"dtype": dtype} if dtype else {}
-        loaded = load_model(model, **options, **({"allow_download": True} if allow_download else {}))
+        asked = {"dtype": dtype, "allow_download": allow_download}
+        loaded = load_model(model, **{name: value for name, value in asked.items() if value})
     _run_and_report(plan, loaded, out, level, json_file)
 
 

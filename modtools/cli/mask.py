@@ -36,21 +36,17 @@ def mask(
     if vocabulary not in ("embedded", "none"):
         raise UsageError(f"--vocabulary {vocabulary!r}: expected embedded or none")
     grammar = compile_json_schema(read_json(schema), whitespace, property_order)
+    text = _document(check) if check else explain.encode("utf-8")
+    reading = read_text(grammar, text)
+    data = {"accepted": reading.accepted, "state": reading.state, "refused_because": reading.refused_because}
     if check:
-        reading = read_text(grammar, _document(check))
         print("accepted" if reading.accepted else f"refused: {reading.refused_because}")
         print(f"state: {reading.state}")
-        write_json(
-            json_file,
-            {"accepted": reading.accepted, "state": reading.state, "refused_because": reading.refused_because},
-        )
+        write_json(json_file, data)
         if not reading.accepted:
             raise typer.Exit(EXIT_FOUND)
         return
-    prefix = explain.encode("utf-8")
-    reading = read_text(grammar, prefix)
-    legal = reading.read == len(prefix)
-    data = {"accepted": reading.accepted, "state": reading.state, "refused_because": reading.refused_because}
+    legal = reading.read == len(text)
     print(f"state: {reading.state}")
     print(f"may end here: {'yes' if reading.accepted else 'no'}; printable bytes that may follow: {reading.next_bytes}")
     if legal and vocabulary == "embedded":
@@ -58,13 +54,14 @@ def mask(
 
         words = embedded()
         matcher = grammar.matcher(words)
-        matcher.state = grammar.start.read(prefix)
+        matcher.state = grammar.start.read(text)
         allowed = matcher.allowed()
         data |= {"allowed": int(allowed.sum()), "tokens": allowed_tokens(allowed, words)}
         print(f"{data['allowed']} of {len(words)} tokens are allowed, the longest: {data['tokens']}")
     if token and legal:
-        after = read_text(grammar, prefix + token.encode("utf-8"))
-        fits = after.read == len(prefix) + len(token.encode("utf-8"))
+        longer = text + token.encode("utf-8")
+        after = read_text(grammar, longer)
+        fits = after.read == len(longer)
         data["token"] = "" if fits else after.refused_because
         print(f"token {token!r}: {'may follow' if fits else f'is refused: {after.refused_because}'}")
     write_json(json_file, data)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from modtools.lab.tasks import Task, materialise, reference
 from modtools.lab.verify import verify
-from modtools.pipeline import WORKSPACE_POLICY, AuditLog, Pipeline, Request
-from modtools.surfaces import Context, Surface, Workspace, build_surface
+from modtools.pipeline import AuditLog, Request
+from modtools.surfaces import Surface, build_surface
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,7 @@ def transcribe(
     task: Task, surface: Surface, folder: Path, sandbox_level: str, dropped: int | None = None
 ) -> list[tuple[str, str]]:
     """Play a reference in a folder and return its calls with their observations, as texts."""
-    context = Context(Workspace(folder), sandbox_level, dump_search=surface.dump_search)
-    pipeline = Pipeline(surface.snapshot, WORKSPACE_POLICY, AuditLog(), context, surface.wording)
+    pipeline = surface.pipeline(folder, sandbox_level, AuditLog())
     solution = reference(task, surface.name)
     transcript: list[tuple[str, str]] = []
     try:

@@ -22,9 +22,9 @@ from modtools.lab.prompt import first_messages
 from modtools.lab.tasks import Task, materialise
 from modtools.lab.verify import verify
 from modtools.models import Generation, Message, Model, Request, Sampling
-from modtools.pipeline import FAILURES, WORKSPACE_POLICY, AuditLog, Pipeline, Result
+from modtools.pipeline import FAILURES, AuditLog, Result
 from modtools.pipeline import Request as ToolRequest
-from modtools.surfaces import Context, Surface, Workspace
+from modtools.surfaces import Surface
 
 TOKEN_PARTS = ("schema", "prompt", "history", "observation", "reasoning", "call")
 
@@ -85,8 +85,7 @@ class _Episode:
         self.messages: list[Message] = list(first_messages(job.task, job.surface))
         self.folder = Path(tempfile.mkdtemp(prefix=prefix))
         materialise(job.task, self.folder)
-        context = Context(Workspace(self.folder), setting.sandbox_level, dump_search=job.surface.dump_search)
-        self.pipeline = Pipeline(job.surface.snapshot, WORKSPACE_POLICY, audit, context, job.surface.wording)
+        self.pipeline = job.surface.pipeline(self.folder, setting.sandbox_level, audit)
         self.turns: list[dict[str, Any]] = []
         self.failures_in_a_row = 0
         self.ended_by = ""

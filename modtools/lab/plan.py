@@ -66,7 +66,8 @@ class Plan:
     def jobs(self) -> list[list[Job]]:
         """All episodes, in the groups in which they are run."""
         built = [build_surface(name, self.switches) for name in self.surfaces]
-        jobs = [Job(task, s, seed) for seed in range(self.seeds) for task in self.tasks() for s in built]
+        tasks = self.tasks()
+        jobs = [Job(task, s, seed) for seed in range(self.seeds) for task in tasks for s in built]
         return [jobs[i : i + self.group] for i in range(0, len(jobs), self.group)]
 
 

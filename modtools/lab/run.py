@@ -78,8 +78,10 @@ def run(
         records = {key_of(record): record for record in _read_episodes(out, manifest)}
         prefix = f"modtools-run-{digest(str(out.resolve()))[:12]}-"
         _remove_leftovers(prefix)
-        groups = plan.jobs()
-        order = [(setting.arm, job.task.id, job.surface.name, job.seed) for group in groups for job in group]
+        groups = [
+            [((setting.arm, job.task.id, job.surface.name, job.seed), job) for job in group] for group in plan.jobs()
+        ]
+        order = [key for group in groups for key, _ in group]
         audit = AuditLog(out / "audit")
         tokens = 0
 
@@ -93,9 +95,10 @@ def run(
 
         tell()
         for group in groups:
-            if all((setting.arm, j.task.id, j.surface.name, j.seed) in records for j in group):
+            if all(key in records for key, _ in group):
                 continue
-            for record in run_group(group, setting, model, audit, uuid.uuid4().hex[:8], count, prefix):
+            jobs = [job for _, job in group]
+            for record in run_group(jobs, setting, model, audit, uuid.uuid4().hex[:8], count, prefix):
                 if key_of(record) not in records:
                     append_line(episodes, record)
                     records[key_of(record)] = record

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from modtools.contract import Operation, ToolContract, digest
 from modtools.errors import UsageError
@@ -66,7 +67,7 @@ class Policy:
     rules: tuple[Rule, ...]
     version: int = 1
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of rules and version."""
         return digest([self.version, sorted([r.verdict, r.action, r.resource] for r in self.rules)])

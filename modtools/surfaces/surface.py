@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from modtools.catalogue.snapshot import Snapshot
 from modtools.contract import Tool, digest
-from modtools.pipeline.observe import Wording
+from modtools.pipeline import WORKSPACE_POLICY, AuditLog, Pipeline, Wording
+from modtools.surfaces.operations import Context
+from modtools.surfaces.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Surface:
     switches: Mapping[str, Any] | None = None
     dump_search: bool = False
 
-    @property
+    @cached_property
     def snapshot(self) -> Snapshot:
         """Its tools as a catalogue snapshot."""
         return Snapshot.of(self.tools)
@@ -41,3 +45,8 @@ class Surface:
     def digest(self) -> str:
         """SHA-256 of what the model sees of it and of its switches."""
         return digest([self.name, self.snapshot.digest, dict(self.switches or {})])
+
+    def pipeline(self, folder: Path, sandbox_level: str | None, audit: AuditLog) -> Pipeline:
+        """The pipeline over a workspace folder, as this surface offers it: its tools, wording and search."""
+        context = Context(Workspace(folder), sandbox_level, dump_search=self.dump_search)
+        return Pipeline(self.snapshot, WORKSPACE_POLICY, audit, context, self.wording)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from modtools.contract import Stage
-from modtools.pipeline import FAILURES, STAGE_OF, WORKSPACE_POLICY, AuditLog, Pipeline, Request, Result
-from modtools.surfaces import Context, Workspace, build_surface
+from modtools.pipeline import FAILURES, STAGE_OF, AuditLog, Request, Result
+from modtools.surfaces import build_surface
 from modtools.teaching.explorer import code, explorer, table
 
 _FILES = {
@@ -40,8 +40,7 @@ class Ladder:
         for path, text in _FILES.items():
             (root / path).parent.mkdir(exist_ok=True)
             (root / path).write_text(text)
-        built = build_surface(surface)
-        self.pipeline = Pipeline(built.snapshot, WORKSPACE_POLICY, AuditLog(), Context(Workspace(root)), built.wording)
+        self.pipeline = build_surface(surface).pipeline(root, None, AuditLog())
         self._ids = itertools.count(1)
 
     def climb(self, text: str, finish_reason: str = "stop") -> Result:
