@@ -139,6 +139,8 @@ class Compiler:
     def _string(self, shape: Shape) -> list[Machine]:
         if shape.max_length is not None and shape.max_length < shape.min_length:
             return []
+        if not shape.texts and shape.min_length == 0 and shape.max_length is None:
+            return [Scalar(self.cells, FREE_STRING, "a string")]
         if not shape.texts:
             return [CountedString(self.cells, shape.min_length, shape.max_length)]
         dfa = _bounded(shape) if shape.max_length is not None and shape.max_length > MAX_UNROLLED else _text(shape)
