@@ -11,10 +11,11 @@ import numpy as np
 
 from modtools.masking.blanks import spaced
 from modtools.masking.byte_automaton import DEAD
+from modtools.masking.counted import CountedString
 from modtools.masking.free_keys import SCARCE
 from modtools.masking.grammar import State
-from modtools.masking.machine import Cell, CountedString, Scalar
-from modtools.masking.object import DeclaredKey, FreeKey
+from modtools.masking.machine import FREE_STRING, Cell, Scalar
+from modtools.masking.object import FreeKey
 from modtools.masking.rests import QUOTED, Rests, rests
 from modtools.masking.split import Splits
 from modtools.masking.vocabulary import Vocabulary
@@ -38,7 +39,7 @@ def readable(vocabulary: Vocabulary, cell: Cell, these: Rests) -> np.ndarray:
     if these not in cell.memo:
         walk = _Walk(vocabulary, can_split=False)
         walk.at((cell,), these.root)
-        cell.memo[these] = np.unique(np.concatenate([np.array(walk.ids, dtype=np.int64), *walk.some]))
+        cell.memo[these] = np.concatenate([np.array(walk.ids, dtype=np.intp), *walk.some])
     return cell.memo[these]
 
 
@@ -56,15 +57,15 @@ class _Walk:
         self.ids: list[int] = []
         self.some: list[np.ndarray] = []
         self.many: list[np.ndarray] = []
+        self.base: np.ndarray | None = None  # one of the last kind that is ours to write in
 
     def mask(self) -> np.ndarray:
         """What was collected, shape (V,) bool."""
-        if self.many:
-            mask = self.many[0].copy()
-            for further in self.many[1:]:
-                mask |= further
-        else:
-            mask = np.zeros(len(self.vocabulary), dtype=bool)
+        if self.base is None:
+            self.base = self.many.pop().copy() if self.many else np.zeros(len(self.vocabulary), dtype=bool)
+        mask = self.base
+        for further in self.many:
+            mask |= further
         for ids in self.some:
             mask[ids] = True
         mask[self.ids] = True
@@ -118,7 +119,8 @@ class _Walk:
 
     def scalar(self, machine: Scalar, start: int, around: Cell, node) -> None:
         """The same inside a text that an automaton reads: no cell is made before the text is complete."""
-        automaton, may_split = machine.automaton, self.can_split and not isinstance(machine, DeclaredKey)
+        automaton, is_alive = machine.automaton, machine.filter(around)
+        may_split = self.can_split and is_alive is None
         stack, steps, wanted = [(start, node)], 0, self.splits.wanted
         while stack:
             state, at = stack.pop()
@@ -135,7 +137,7 @@ class _Walk:
             for byte in legal if len(legal) < len(children) else children:
                 child = children.get(byte)
                 target = row[byte]
-                if child is not None and target != DEAD and machine.is_alive(target, around):
+                if child is not None and target != DEAD and (is_alive is None or is_alive(target)):
                     steps += 1
                     self.ids += child.ids
                     if not child.is_leaf:
@@ -156,7 +158,9 @@ class _Walk:
         these = rests(self.vocabulary, QUOTED)
         parts = self.splits(self.vocabulary, node, machine.automaton, state, these)
         room = parts.longest if machine.most is None else machine.most - count
-        if parts.stay is None:
+        if machine.automaton is not FREE_STRING:
+            self.some.append(parts.ids[machine.fits(parts, count)])
+        elif parts.stay is None:
             self.some.append(parts.ids[parts.begun <= room])
         else:
             self.many.append(parts.stay if parts.longest <= room else parts.stay & (parts.begun_in <= room))
@@ -185,14 +189,17 @@ class _Walk:
             numbers = readable(self.vocabulary, around, these)
             numbers = numbers[is_left[numbers]]
             if taken:
-                numbers = np.setdiff1d(numbers, [*taken])
+                numbers = [number for number in numbers.tolist() if number not in taken]
             self.some.append(these.token[numbers])
         tried = [int(these.word[rest]) for rest in parts.two_keys if rest not in taken]
         tried += parts.scarce if waiting.data[3] else []
         for word, since in zip(tried, parts.since(np.array(tried, dtype=np.int64)).tolist()) if tried else ():
             fits = _reads(cell, self.vocabulary.sorted_tokens[word][since:])
             staying[self.vocabulary.ids_of[word]] = fits
-        self.many.append(staying)
+        if self.base is None:
+            self.base = staying
+        else:
+            self.many.append(staying)
 
 
 def _reads(cell: Cell, text: bytes) -> bool:

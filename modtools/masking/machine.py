@@ -6,7 +6,7 @@ is dropped, and the cell below goes on. Equal cells are one object, so comparing
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Any
 
@@ -113,9 +113,9 @@ class Scalar(Machine):
         self.cells, self.automaton, self.name = cells, automaton, name
         self.opening = automaton.legal(0)
 
-    def is_alive(self, state: int, below: Cell) -> bool:
-        """Whether a state that the automaton can reach is one from which this value can be finished."""
-        return True
+    def filter(self, below: Cell) -> Callable[[int], bool] | None:
+        """Says of the automaton's states whether the value can be finished from there; None where it always can."""
+        return None
 
     def completed(self, below: Cell, label: Label) -> Cell:
         """The cell after a value of this label."""
@@ -134,7 +134,8 @@ class Scalar(Machine):
         return after if label is None else after + self.completed(cell.below, label).after(byte)
 
     def _after(self, state: int, below: Cell) -> tuple[Cell, ...]:
-        if state == DEAD or not self.is_alive(state, below):
+        is_alive = self.filter(below)
+        if state == DEAD or (is_alive is not None and not is_alive(state)):
             return ()
         if self.automaton.is_final(state):
             return (self.completed(below, self.automaton.labels[state]),)
@@ -156,43 +157,6 @@ class Scalar(Machine):
 
     def describe(self, cell: Cell) -> str:
         return f"inside {self.name}"
-
-
-class CountedString(Machine):
-    """Any string of `least` to `most` characters; the data is (state, characters begun so far).
-
-    Characters are counted, not unrolled. Without an upper bound the count stops at `least`.
-    """
-
-    def __init__(self, cells: Cells, least: int, most: int | None):
-        self.cells, self.least, self.most = cells, least, most
-        self.automaton, self.opening = FREE_STRING, frozenset(b'"')
-
-    def start(self, below: Cell) -> Cell:
-        return self.cells(self, (0, 0), below)
-
-    def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
-        return self.start(below).after(byte)
-
-    def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
-        state, count = cell.data
-        after = self.automaton.row(state)[byte]
-        if after == DEAD:
-            return ()
-        if self.automaton.labels[after] is not None:
-            return (cell.below,) if count >= self.least else ()
-        if self.automaton.boundary[state]:
-            if count == self.most:
-                return ()
-            count = count + 1 if self.most is not None else min(count + 1, self.least)
-        return (self.cells(self, (after, count), cell.below),)
-
-    def own(self, cell: Cell) -> frozenset[int]:
-        return self.automaton.legal(cell.data[0])
-
-    def describe(self, cell: Cell) -> str:
-        bounds = f"{self.least} to {self.most}" if self.most is not None else f"at least {self.least}"
-        return f"inside a string of {bounds} characters, {cell.data[1]} counted"
 
 
 class Value:

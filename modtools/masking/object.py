@@ -7,7 +7,7 @@ looked at when its quote closes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -200,8 +200,9 @@ class DeclaredKey(Scalar):
             self._ahead[state] = reached
         return self._ahead[state]
 
-    def is_alive(self, state: int, below: Cell) -> bool:
-        return bool(self.ahead(state) & self.owner.available(below))
+    def filter(self, below: Cell) -> Callable[[int], bool]:
+        available = self.owner.available(below)
+        return lambda state: self.ahead(state) & available != 0
 
     def completed(self, below: Cell, label: int) -> Cell:
         return self.owner.after_declared(below, label)

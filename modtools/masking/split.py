@@ -31,6 +31,7 @@ class Split:
         starts: the prefixes one byte below the node: by depth their places in the vocabulary's levels[depth].
         ids: the tokens that stay inside, shape (n,).
         begun: how many characters of a JSON string begin in each of those, shape (n,).
+        ends: the states in which they end, shape (n,).
         left: for each rest the state in which its token leaves before it, DEAD where it does not; shape (E,).
         left_begun: how many characters begin in the token before the rest, shape (E,).
         scarce: the tokens that stay where few ways may be left to go on, by their place among the sorted tokens.
@@ -41,6 +42,7 @@ class Split:
     starts: dict[int, np.ndarray]
     ids: np.ndarray
     begun: np.ndarray
+    ends: np.ndarray
     left: np.ndarray
     left_begun: np.ndarray
     scarce: list[int]
@@ -104,7 +106,7 @@ class Split:
     @property
     def nbytes(self) -> int:
         """About how much memory it takes."""
-        return self.ids.nbytes + self.left.nbytes + 3 * len(self.vocabulary) * (self.stay is not None)
+        return 2 * self.ids.nbytes + self.left.nbytes + 3 * len(self.vocabulary) * (self.stay is not None)
 
 
 class Splits:
@@ -146,7 +148,7 @@ class _Reading:
 
     def __init__(self, vocabulary: Vocabulary, automaton: ByteAutomaton, these: Rests):
         self.vocabulary, self.automaton, self.rests = vocabulary, automaton, these
-        self.words, self.begun, self.scarce = [NOTHING], [NOTHING], [NOTHING]
+        self.words, self.begun, self.ends, self.scarce = [NOTHING], [NOTHING], [NOTHING], [NOTHING]
         self.left = np.full(len(these.token), DEAD, dtype=np.int32)
         self.left_begun = np.zeros(len(these.token), dtype=np.uint16)
 
@@ -233,6 +235,7 @@ class _Reading:
         ended = np.flatnonzero(staying & (words >= 0))
         self.words.append(words[ended])
         self.begun.append(counts[ended])
+        self.ends.append(states[ended] - 1)
         if self.automaton.is_scarce is not None:
             few = np.array([False, *(self.automaton.is_scarce(key) for key in self.automaton.keys)])
             self.scarce.append(words[ended[few[states[ended]]]])
@@ -254,6 +257,7 @@ class _Reading:
         if not (automaton.is_quoted and automaton.is_final(state)):
             self.words.append(np.array([word]))
             self.begun.append(np.array([count]))
+            self.ends.append(np.array([state]))
             if automaton.is_scarce is not None and automaton.is_scarce(automaton.keys[state]):
                 self.scarce.append(np.array([word]))
 
@@ -262,7 +266,8 @@ def _split(vocabulary: Vocabulary, node, automaton: ByteAutomaton, start: int, r
     reading = _Reading(vocabulary, automaton, rests)
     starts = node.prefixes()
     reading.run(starts, start)
-    words, begun = np.concatenate(reading.words), np.concatenate(reading.begun).astype(np.uint16)
-    ids, begun = vocabulary.with_twins(words, begun)
+    ids, which = vocabulary.with_twins(np.concatenate(reading.words))
+    begun = np.concatenate(reading.begun).astype(np.uint16)[which]
+    ends = np.concatenate(reading.ends).astype(np.int32)[which]
     scarce = np.concatenate(reading.scarce).tolist()
-    return Split(vocabulary, rests, starts, ids, begun, reading.left, reading.left_begun, scarce)
+    return Split(vocabulary, rests, starts, ids, begun, ends, reading.left, reading.left_begun, scarce)

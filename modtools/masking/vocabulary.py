@@ -97,14 +97,16 @@ class Vocabulary:
         """The bytes that are tokens by themselves."""
         return frozenset(token[0] for token in self.sorted_tokens if len(token) == 1)
 
-    def with_twins(self, words: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """From places in sorted_tokens, shape (n,), with a value each, to the ids of all tokens with those bytes."""
-        twins = self.twins[np.isin(self.twins[:, 0], words)] if len(self.twins) else self.twins
-        if not len(twins):
-            return self.ids[words], values
-        value_of = dict(zip(words.tolist(), values.tolist()))
-        more = np.array([value_of[word] for word in twins[:, 0].tolist()], dtype=values.dtype)
-        return np.concatenate([self.ids[words], twins[:, 1]]), np.concatenate([values, more])
+    def with_twins(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """From places in sorted_tokens, shape (n,), to the ids of all tokens with those bytes, and their places in
+        `words`; both of shape (m,)."""
+        which, ids = np.arange(len(words)), self.ids[words]
+        if len(self.twins):
+            place = np.full(len(self.ids), -1)
+            place[words] = which
+            twins = self.twins[place[self.twins[:, 0]] >= 0]
+            which, ids = np.concatenate([which, place[twins[:, 0]]]), np.concatenate([ids, twins[:, 1]])
+        return ids, which
 
     @cached_property
     def longest_blanks(self) -> int:
