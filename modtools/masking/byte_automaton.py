@@ -197,7 +197,9 @@ def _cut(row: Iterable, first: int, last: int, base: int) -> tuple:
 
 def _lead(row) -> dict[int, Key]:
     """The bytes that begin a character beyond ASCII."""
-    keys = {}
+    keys: dict[int, Key] = {}
+    if not row or row[-1][1] < 0x80:
+        return keys
     for lead, length, shift, least, most in (
         (range(0xC2, 0xE0), 1, 6, 0x80, 0x7FF),
         (range(0xE0, 0xF0), 2, 12, 0x800, 0xFFFF),

@@ -9,7 +9,6 @@ import numpy as np
 from modtools.errors import ModtoolsError, UsageError
 from modtools.masking.allowed import text_tokens
 from modtools.masking.grammar import Grammar, State
-from modtools.masking.machine import Scalar
 from modtools.masking.reach import Reach
 from modtools.masking.vocabulary import Vocabulary
 
@@ -32,42 +31,35 @@ class Matcher:
         self._reach = None if grammar.needs <= vocabulary.single_bytes else Reach.of(grammar, vocabulary)
 
     def allowed(self) -> np.ndarray:
-        """The allowed set, shape (V,) bool, read-only: it may be shared with other matchers.
+        """The allowed set, shape (V,) bool, yours to change.
 
         Raises:
             EmptyMaskError: it is empty.
         """
         if self.is_finished:
             raise EmptyMaskError("no token is allowed after end-of-sequence; reset the matcher")
-        mask = self.state.masks.get(self.vocabulary)
-        if mask is None:
-            mask = text_tokens(self.state, self.vocabulary)
-            if self._reach is not None:
-                self._reach.restrict(self.state, mask)
-            mask[self.vocabulary.eos_id] = self.state.is_accepting
-            mask.setflags(write=False)
-            if not mask.any():
-                raise EmptyMaskError(
-                    f"no token of the vocabulary leads on from this state: {self.state.describe()}; "
-                    "use a vocabulary with all single bytes, or a schema that it can spell"
-                )
-            self._keep(mask)
+        packed = self.state.masks.get(self.vocabulary)
+        if packed is not None:
+            return np.unpackbits(packed, count=len(self.vocabulary)).view(bool)
+        mask = text_tokens(self.state, self.vocabulary)
+        if self._reach is not None:
+            self._reach.restrict(self.state, mask)
+        mask[self.vocabulary.eos_id] = self.state.is_accepting
+        if not mask.any():
+            raise EmptyMaskError(
+                f"no token of the vocabulary leads on from this state: {self.state.describe()}; "
+                "use a vocabulary with all single bytes, or a schema that it can spell"
+            )
+        self._keep(np.packbits(mask))
         return mask
 
-    def _keep(self, mask: np.ndarray) -> None:
-        """Keeps the mask of a state inside a text, and of any other that is seen for the second time.
-
-        Most other states are seen once, and fresh memory for what is kept costs more than the rest of the work.
-        """
-        is_text = any(type(cell.machine) is Scalar for cell in self.state.cells)
-        if not is_text and self.vocabulary not in self.state.masks:
-            self.state.masks[self.vocabulary] = None
-            return
+    def _keep(self, packed: np.ndarray) -> None:
+        """Keeps a mask with its state, as bits: fresh memory for a byte a token would cost more than the walk."""
         kept: deque[tuple[State, Vocabulary]] = self.grammar.kept
-        while kept and (len(kept) + 1) * mask.nbytes > CACHED_BYTES:
+        while kept and (len(kept) + 1) * packed.nbytes > CACHED_BYTES:
             state, vocabulary = kept.popleft()
             state.masks.pop(vocabulary, None)
-        self.state.masks[self.vocabulary] = mask
+        self.state.masks[self.vocabulary] = packed
         kept.append((self.state, self.vocabulary))
 
     def advance(self, token_id: int) -> None:
