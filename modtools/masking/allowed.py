@@ -156,7 +156,7 @@ class _Walk:
         """Tokens inside a string whose characters are counted."""
         machine, (state, count) = cell.machine, cell.data
         these = rests(self.vocabulary, QUOTED)
-        parts = self.splits(self.vocabulary, node, machine.automaton, state, these)
+        parts = self.splits(self.vocabulary, node, machine.automaton, state, these, is_counted=True)
         room = parts.longest if machine.most is None else machine.most - count
         if machine.automaton is not FREE_STRING:
             self.some.append(parts.ids[machine.fits(parts, count)])

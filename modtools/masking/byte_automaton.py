@@ -17,6 +17,7 @@ from modtools.masking.dfa import CharacterDFA, Label
 
 Key = Hashable
 DEAD = -1
+UNKNOWN = -1  # in a table: a row that was not asked for yet
 QUOTE, BACKSLASH = 0x22, 0x5C
 SHORT_ESCAPES = {ord(letter): ord(c) for letter, c in zip('"\\/bfnrt', '"\\/\b\f\n\r\t')}
 
@@ -47,8 +48,8 @@ class ByteAutomaton:
         self.boundary: list[bool] = []
         self.is_scarce: Callable[[Key], bool] | None = None
         self._legal: dict[int, frozenset[int]] = {}
-        self._table, self._tabled = np.zeros((1, 256), dtype=np.intp), np.ones(1, dtype=bool)  # see advance
-        self._flags = np.zeros((3, 1), dtype=bool)
+        self._table = np.zeros((1, 256), dtype=np.intp)  # see advance
+        self._flags = np.array([[False], [False], [True]])
         self._state(start)
 
     def _state(self, key: Key) -> int:
@@ -85,37 +86,28 @@ class ByteAutomaton:
 
         Here a state's number is one more than elsewhere, and 0 is DEAD, from which every byte leads to 0.
         """
-        asked = np.zeros(len(self.keys) + 1, dtype=bool)
-        asked[numbers] = True
-        asked[: len(self._tabled)] &= ~self._tabled[: len(asked)]
-        for number in np.flatnonzero(asked).tolist():
-            if number >= len(self._tabled):
-                self._grow(2 * number)
-            self._table[number] = self.row(number - 1)
-            self._table[number] += 1
-            self._tabled[number] = True
-        return self._table.ravel().take((numbers << 8) + byte)
+        if len(self._table) <= len(self.keys):
+            table = np.full((2 * len(self.keys) + 1, 256), UNKNOWN, dtype=np.intp)
+            table[: len(self._table)] = self._table
+            self._table = table
+        at = (numbers << 8) + byte
+        after = self._table.ravel().take(at)
+        if after.min(initial=0) == UNKNOWN:
+            for number in np.unique(numbers[after == UNKNOWN]).tolist():
+                self._table[number] = self.row(number - 1)
+                self._table[number] += 1
+            after = self._table.ravel().take(at)
+        return after
 
-    def _grow(self, size: int) -> None:
-        table, tabled = np.zeros((size, 256), dtype=np.intp), np.zeros(size, dtype=bool)
-        table[: len(self._table)], tabled[: len(self._tabled)] = self._table, self._tabled
-        self._table, self._tabled = table, tabled
-
-    def flags(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """By number: whether the next byte begins a character, whether a text is complete, whether it must end.
-
-        The last is right for the given numbers only.
-        """
-        known = self._flags.shape[1]
-        if known < len(self.keys) + 1:
-            complete = [label is not None for label in self.labels[known - 1 :]]
-            fresh = [self.boundary[known - 1 :], complete, [False] * len(complete)]
-            self._flags = np.hstack([self._flags, np.array(fresh, dtype=bool)])
-        _, is_complete, is_final = self._flags
-        asked = np.zeros(len(is_complete), dtype=bool)
-        asked[numbers] = True
-        for number in np.flatnonzero(asked & is_complete & ~is_final).tolist():
-            is_final[number] = self.is_final(number - 1)
+    def flags(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """By number of all states so far: whether the next byte begins a character, whether a text is complete, and
+        whether it must end, or is dead."""
+        while self._flags.shape[1] < len(self.keys) + 1:
+            states = range(self._flags.shape[1] - 1, len(self.keys))
+            complete = [self.labels[state] is not None for state in states]
+            ends = [self.is_final(state) for state in states]
+            fresh = np.array([[self.boundary[state] for state in states], complete, ends], dtype=bool)
+            self._flags = np.hstack([self._flags, fresh])
         return tuple(self._flags)
 
 

@@ -64,13 +64,14 @@ class CountedString(Machine):
     def fits(self, parts: Split, count: int) -> np.ndarray:
         """Which of the tokens that stay leave it alive, after so many characters; shape (n,) bool."""
         if parts not in self._windows:
-            states, which = np.unique(parts.ends, return_inverse=True)
+            states = np.flatnonzero(np.bincount(parts.ends))
             lengths = [self.lengths(state) for state in states.tolist()]
-            fewest = np.array([(bits & -bits).bit_length() - 1 for bits in lengths])
-            most = np.array([bits.bit_length() - 1 for bits in lengths])
-            gaps = [i for i, bits in enumerate(lengths) if bits.bit_count() < most[i] - fewest[i] + 1]
-            gaping = np.flatnonzero(np.isin(which, gaps)).tolist()
-            self._windows[parts] = fewest[which], most[which], gaping
+            fewest, most, gaps = (np.zeros(states.max(initial=-1) + 1, dtype=np.int64) for _ in range(3))
+            fewest[states] = [(bits & -bits).bit_length() - 1 for bits in lengths]
+            most[states] = [bits.bit_length() - 1 for bits in lengths]
+            gaps[states] = [bits.bit_count() <= bits.bit_length() - (bits & -bits).bit_length() for bits in lengths]
+            gaping = np.flatnonzero(gaps[parts.ends]).tolist()
+            self._windows[parts] = fewest[parts.ends], most[parts.ends], gaping
         fewest, most, gaping = self._windows[parts]
         fits = (parts.begun + fewest <= self.most - count) & (parts.begun + most >= self.least - count)
         for i in gaping:

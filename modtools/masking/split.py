@@ -30,7 +30,7 @@ class Split:
     Attributes:
         starts: the prefixes one byte below the node: by depth their places in the vocabulary's levels[depth].
         ids: the tokens that stay inside, shape (n,).
-        begun: how many characters of a JSON string begin in each of those, shape (n,).
+        begun: how many characters of a JSON string begin in each of those, where they are counted; shape (n,).
         ends: the states in which they end, shape (n,).
         left: for each rest the state in which its token leaves before it, DEAD where it does not; shape (E,).
         left_begun: how many characters begin in the token before the rest, shape (E,).
@@ -121,11 +121,14 @@ class Splits:
         self._known: dict[Hashable, Split] = {}
         self._bytes = 0
 
-    def __call__(self, vocabulary: Vocabulary, node, automaton: ByteAutomaton, state: int, rests: Rests) -> Split:
-        key = (automaton, node, state, rests)
+    def __call__(
+        self, vocabulary: Vocabulary, node, automaton: ByteAutomaton, state: int, rests: Rests, is_counted: bool = False
+    ) -> Split:
+        """The split of the tokens below a node, from a state; characters are counted only where asked for."""
+        key = (automaton, node, state, rests, is_counted)
         found = self._known.get(key)
         if found is None:
-            found = _split(vocabulary, node, automaton, state, rests)
+            found = _split(vocabulary, node, automaton, state, rests, is_counted)
             self._bytes += found.nbytes
             while self._bytes > KEPT_BYTES and self._known:
                 self._bytes -= self._known.pop(next(iter(self._known))).nbytes
@@ -139,16 +142,16 @@ class Splits:
 class _Reading:
     """Reads the tokens below a node level by level: all prefixes of one length are advanced with one gather.
 
-    States are numbered as by ByteAutomaton.advance. While most prefixes of a level are alive all are carried along,
+    States are numbered as by ByteAutomaton.advance. While many prefixes of a level are alive all are carried along,
     side by side as they lie; then only those that are; and the last few are read byte by byte.
     """
 
     CROWD = 1 / 6  # of the prefixes of a level
     FEW = 16  # prefixes
 
-    def __init__(self, vocabulary: Vocabulary, automaton: ByteAutomaton, these: Rests):
-        self.vocabulary, self.automaton, self.rests = vocabulary, automaton, these
-        self.words, self.begun, self.ends, self.scarce = [NOTHING], [NOTHING], [NOTHING], [NOTHING]
+    def __init__(self, vocabulary: Vocabulary, automaton: ByteAutomaton, these: Rests, is_counted: bool):
+        self.vocabulary, self.automaton, self.rests, self.is_counted = vocabulary, automaton, these, is_counted
+        self.words, self.begun, self.ends = [NOTHING], [NOTHING], [NOTHING]
         self.left = np.full(len(these.token), DEAD, dtype=np.int32)
         self.left_begun = np.zeros(len(these.token), dtype=np.uint16)
 
@@ -157,7 +160,7 @@ class _Reading:
         if len(starts) == 1:
             ((depth, places),) = starts.items()
             if len(places) and places[-1] - places[0] == len(places) - 1:
-                self.crowd(depth, int(places[0]), int(places[-1]) + 1, start)
+                self.crowd(depth, int(places[0]), int(places[-1]) + 1, start + 1)
                 return
         prefixes = before = counts = NOTHING
         for depth in range(min(starts, default=0), max(starts, default=-1) + 1):
@@ -171,22 +174,25 @@ class _Reading:
 
     def crowd(self, depth: int, begin: int, end: int, start: int) -> None:
         """Reads a range of prefixes that lie side by side, dead ones included, until few are alive."""
-        before = np.full(end - begin, start + 1)
-        counts = np.zeros(end - begin, dtype=np.intp)
+        before, counts = np.full(end - begin, start), np.zeros(end - begin, dtype=np.intp)
         while end > begin:
             level = self.vocabulary.levels[depth]
             states = self.automaton.advance(before, level.byte[begin:end])
-            alive = np.flatnonzero(states)
-            if len(alive) < self.CROWD * (end - begin):
-                prefixes, before, counts = alive + begin, before[alive], counts[alive]
-                self.alive(depth, prefixes, before, counts)
+            if np.count_nonzero(states) < self.CROWD * (end - begin):
+                alive = np.flatnonzero(states)
+                self.alive(depth, alive + begin, before[alive], counts[alive])
                 return
-            counts = self.note(depth, slice(begin, end), before, states, counts)
-            depth += 1
+            counts = self.count(before, states, counts)
+            ends = level.ends[slice(*np.searchsorted(level.ends, (begin, end)))]
+            self.note_ends(level.token[ends], states[ends - begin], counts[ends - begin])
+            numbers, where = self.rests.by_cut.get(depth + 1, (NOTHING, NOTHING))
+            inside = slice(*np.searchsorted(where, (begin, end)))
+            self.note_rests(numbers[inside], where[inside] - begin, states, counts)
             above, begin, end = begin, int(level.child[begin]), int(level.child[end])
+            depth += 1
             if end > begin:
                 parent = self.vocabulary.levels[depth].parent[begin:end] - above
-                before, counts = states.take(parent), counts.take(parent)
+                before, counts = states.take(parent), counts.take(parent) if self.is_counted else parent
 
     def alive(self, depth: int, prefixes: np.ndarray, before: np.ndarray, counts: np.ndarray) -> None:
         """Reads some prefixes until they are dead or few."""
@@ -204,42 +210,40 @@ class _Reading:
         states = self.automaton.advance(before, level.byte[prefixes])
         alive = np.flatnonzero(states)
         prefixes, states = prefixes[alive], states[alive]
-        counts = self.note(depth, prefixes, before[alive], states, counts[alive])
+        counts = self.count(before[alive], states, counts[alive])
+        token = level.token[prefixes]
+        ended = np.flatnonzero(token >= 0)
+        self.note_ends(token[ended], states[ended], counts[ended])
+        numbers, where = self.rests.by_cut.get(depth + 1, (NOTHING, NOTHING))
+        at = np.searchsorted(prefixes, where)
+        found = np.flatnonzero(prefixes.take(at, mode="clip") == where) if len(prefixes) else NOTHING
+        self.note_rests(numbers[found], at[found], states, counts)
         first = level.child[prefixes]
         size = level.child[prefixes + 1] - first
-        offset = np.repeat(first - np.cumsum(size) + size, size)
-        return np.arange(len(offset)) + offset, np.repeat(states, size), np.repeat(counts, size)
+        above = np.repeat(np.arange(len(first)), size)
+        below = (first - np.cumsum(size) + size).take(above) + np.arange(len(above))
+        return below, states.take(above), counts.take(above) if self.is_counted else above
 
-    def note(self, depth: int, prefixes, before: np.ndarray, states: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Notes which tokens end here and which leave here; returns the characters begun, the last byte included."""
-        is_boundary, is_complete, is_final = self.automaton.flags(states)
-        complete = is_complete[states]
-        counts = counts + (is_boundary[before] & ~complete)
-        staying = states != 0
-        if complete.any():
-            numbers, where = self.rests.by_cut.get(depth + 1, (NOTHING, NOTHING))
-            if isinstance(prefixes, slice):
-                at = where - prefixes.start
-                inside = (at >= 0) & (at < len(states))
-                numbers, at = numbers[inside], at[inside]
-            else:
-                at = np.minimum(np.searchsorted(prefixes, where), len(prefixes) - 1)
-                inside = prefixes[at] == where
-                numbers, at = numbers[inside], at[inside]
-            leaves = complete[at]
-            self.left[numbers[leaves]] = states[at[leaves]] - 1
-            self.left_begun[numbers[leaves]] = counts[at[leaves]]
-            if self.automaton.is_quoted:
-                staying &= ~is_final[states]
-        words = self.vocabulary.levels[depth].token[prefixes]
-        ended = np.flatnonzero(staying & (words >= 0))
-        self.words.append(words[ended])
-        self.begun.append(counts[ended])
-        self.ends.append(states[ended] - 1)
-        if self.automaton.is_scarce is not None:
-            few = np.array([False, *(self.automaton.is_scarce(key) for key in self.automaton.keys)])
-            self.scarce.append(words[ended[few[states[ended]]]])
-        return counts
+    def count(self, before: np.ndarray, states: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """The characters begun, the last byte included; nothing that means anything where they are not counted."""
+        if not self.is_counted:
+            return counts
+        is_boundary, is_complete, _ = self.automaton.flags()
+        return counts + (is_boundary[before] & ~is_complete[states])
+
+    def note_ends(self, words: np.ndarray, states: np.ndarray, counts: np.ndarray) -> None:
+        """Notes the tokens that end in some states and stay inside."""
+        is_over = self.automaton.flags()[2]
+        stay = np.flatnonzero(~is_over[states] if self.automaton.is_quoted else states)
+        self.words.append(words[stay])
+        self.begun.append(counts[stay])
+        self.ends.append(states[stay] - 1)
+
+    def note_rests(self, numbers: np.ndarray, at: np.ndarray, states: np.ndarray, counts: np.ndarray) -> None:
+        """Notes before which rests a text is complete; `at` says where in `states` each rest begins."""
+        leaves = np.flatnonzero(self.automaton.flags()[1][states[at]])
+        numbers, at = numbers[leaves], at[leaves]
+        self.left[numbers], self.left_begun[numbers] = states[at] - 1, counts[at]
 
     def word(self, word: int, depth: int, state: int, count: int) -> None:
         """Reads one token from its byte number `depth` on."""
@@ -254,20 +258,19 @@ class _Reading:
                 for rest in self.rests.at.get((word, at + 1), ()):
                     self.left[rest], self.left_begun[rest] = after, count
             state = after
-        if not (automaton.is_quoted and automaton.is_final(state)):
-            self.words.append(np.array([word]))
-            self.begun.append(np.array([count]))
-            self.ends.append(np.array([state]))
-            if automaton.is_scarce is not None and automaton.is_scarce(automaton.keys[state]):
-                self.scarce.append(np.array([word]))
+        one = np.array([word]), np.array([state + 1]), np.array([count])
+        self.note_ends(*one)
 
 
-def _split(vocabulary: Vocabulary, node, automaton: ByteAutomaton, start: int, rests: Rests) -> Split:
-    reading = _Reading(vocabulary, automaton, rests)
+def _split(vocabulary: Vocabulary, node, automaton: ByteAutomaton, start: int, rests: Rests, is_counted: bool) -> Split:
+    reading = _Reading(vocabulary, automaton, rests, is_counted)
     starts = node.prefixes()
     reading.run(starts, start)
-    ids, which = vocabulary.with_twins(np.concatenate(reading.words))
-    begun = np.concatenate(reading.begun).astype(np.uint16)[which]
-    ends = np.concatenate(reading.ends).astype(np.int32)[which]
-    scarce = np.concatenate(reading.scarce).tolist()
-    return Split(vocabulary, rests, starts, ids, begun, ends, reading.left, reading.left_begun, scarce)
+    words, ends = np.concatenate(reading.words), np.concatenate(reading.ends).astype(np.int32)
+    scarce = []
+    if automaton.is_scarce is not None:
+        few = [state for state in np.unique(ends).tolist() if automaton.is_scarce(automaton.keys[state])]
+        scarce = words[np.isin(ends, few)].tolist()
+    ids, which = vocabulary.with_twins(words)
+    begun = np.concatenate(reading.begun).astype(np.uint16)
+    return Split(vocabulary, rests, starts, ids, begun[which], ends[which], reading.left, reading.left_begun, scarce)

@@ -14,12 +14,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Level:
-    """The prefixes of one length. All arrays have shape (prefixes,), `child` one entry more.
+    """The prefixes of one length. Arrays without a shape have (prefixes,), `child` one entry more.
 
     Attributes:
         parent: index in the level above.
         byte: last byte of the prefix.
         token: index of the token that is this prefix in the sorted tokens, or -1.
+        ends: the prefixes that are tokens, shape (tokens of this length,).
         first, after: the sorted tokens that begin with the prefix are those from `first` up to, not including, `after`.
         child: the children of prefix i lie in the level below from child[i] up to, not including, child[i + 1].
     """
@@ -27,6 +28,7 @@ class Level:
     parent: np.ndarray
     byte: np.ndarray
     token: np.ndarray
+    ends: np.ndarray
     first: np.ndarray
     after: np.ndarray
     child: np.ndarray
@@ -48,15 +50,8 @@ def build_levels(sorted_tokens: Sequence[bytes]) -> list[Level]:
         first, after = present[starts], present[np.append(starts[1:], len(present)) - 1] + 1
         token = np.where(size[first] == depth + 1, first, -1)
         above[present] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(present))))
-        columns.append(
-            {
-                "parent": parent[starts],
-                "byte": byte[starts].astype(np.intp),
-                "token": token,
-                "first": first,
-                "after": after,
-            }
-        )
+        column = {"parent": parent[starts], "byte": byte[starts].astype(np.intp), "first": first, "after": after}
+        columns.append({**column, "token": token, "ends": np.flatnonzero(token >= 0)})
     levels = []
     for column, below in zip(columns, [*columns[1:], {"parent": np.zeros(0, dtype=np.int64)}]):
         child = np.searchsorted(below["parent"], np.arange(len(column["parent"]) + 1))
