@@ -85,7 +85,7 @@ def _frames(cell: Cell | None) -> list[str]:
 
 
 class Grammar:
-    """A language of byte strings; made by compile_json_schema or compile_regex.
+    """A language of byte strings; made by compile_json_schema, compile_regex or compile_grammar.
 
     Attributes:
         name: of what it was made.
@@ -110,7 +110,9 @@ class Grammar:
         if state is None:
             if len(self._states) > self.MAX_STATES:
                 self._states.clear()  # only sharing is lost
-            state = self._states[cells] = State(self, cells)
+            unfolded = frozenset(after for cell in cells for after in cell.machine.unfold(cell))
+            state = State(self, cells) if unfolded == cells else self.state(unfolded)
+            self._states[cells] = state
         return state
 
     def accepts(self, text: bytes) -> bool:
@@ -123,6 +125,14 @@ class Grammar:
         from modtools.masking.matcher import Matcher
 
         return Matcher(self, vocabulary)
+
+
+def check_options(whitespace: int, property_order: str) -> None:
+    """Raises UsageError for options that compile_json_schema does not know."""
+    if property_order not in ("any", "declared"):
+        raise UsageError(f"property_order is {property_order!r}, expected 'any' or 'declared'")
+    if not isinstance(whitespace, int) or whitespace < 0:
+        raise UsageError(f"whitespace is {whitespace!r}, expected a number of characters from 0")
 
 
 def compile_json_schema(schema: Any, whitespace: int = 64, property_order: str = "any") -> Grammar:
@@ -138,11 +148,7 @@ def compile_json_schema(schema: Any, whitespace: int = 64, property_order: str =
         BudgetError: more than 2 s or 50,000 states to compile.
         UsageError: a wrong argument.
     """
-    if property_order not in ("any", "declared"):
-        raise UsageError(f"property_order is {property_order!r}, expected 'any' or 'declared'")
-    if not isinstance(whitespace, int) or whitespace < 0:
-        raise UsageError(f"whitespace is {whitespace!r}, expected a number of characters from 0")
-
+    check_options(whitespace, property_order)
     with budget():
         cells = Cells()
         compiler = Compiler(Document(schema), cells, whitespace, property_order == "declared")
