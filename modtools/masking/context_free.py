@@ -80,6 +80,7 @@ class _Builder:
         self.cells, self.needs = Cells(), set()
         self.networks = {name: Network(self.cells, name) for name in names}
         self.edges: list[list[tuple[Machine | None, int]]] = []
+        self._leaves: dict[int, tuple[Machine | None, bool]] = {}
 
     def refuse(self, at: int, reason: object) -> NoReturn:
         raise GrammarError(self.text, at, str(reason))
@@ -92,6 +93,7 @@ class _Builder:
         for place in range(len(self.edges)):
             reached = self._without_reading(place)
             network.edges.append(tuple(edge for at in reached for edge in self.edges[at] if edge[0] is not None))
+            spend(len(network.edges[-1]), f"the rule {name}")
             network.ends.append(END in reached)
 
     def place(self) -> int:
@@ -102,10 +104,13 @@ class _Builder:
     def edge(self, source: int, part: Machine | None, target: int) -> None:
         self.edges[source].append((part, target))
 
-    def _without_reading(self, place: int) -> list[int]:
-        reached = [place]
-        for at in reached:
-            reached += [after for part, after in self.edges[at] if part is None and after not in reached]
+    def _without_reading(self, place: int) -> dict[int, None]:
+        reached, queue = {}, [place]
+        while queue:
+            at = queue.pop()
+            if at not in reached:
+                reached[at] = None
+                queue += [after for part, after in self.edges[at] if part is None]
         return reached
 
     def add(self, tree: Tree, source: int) -> int:
@@ -122,7 +127,9 @@ class _Builder:
         elif kind == "rep":
             self.repeat(tree[1], tree[2], tree[3], source, end)
         else:
-            part, may_be_empty = self.leaf(*tree)
+            if tree[1] not in self._leaves:
+                self._leaves[tree[1]] = self.leaf(*tree)
+            part, may_be_empty = self._leaves[tree[1]]
             if part is not None:
                 self.edge(source, part, end)
             if may_be_empty:
