@@ -19,7 +19,7 @@ Tree = tuple[Any, ...]
 MAX_DEPTH = 50  # of parentheses
 MAX_REPEAT = 1_000
 _BLANK = re.compile(r"(?:\s|#[^\n]*)*")
-_NAME = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _RULE = re.compile(_NAME.pattern + _BLANK.pattern + "=", re.ASCII)
 _TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _PATTERN = re.compile(r"/((?:[^/\\\n]|\\.)+)/")
