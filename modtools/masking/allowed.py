@@ -1,146 +1,214 @@
 """The allowed set of a state: the tokens after whose bytes a document can still be finished.
 
-A narrow cell (punctuation, a key) is walked byte by byte through the trie of the vocabulary. A wide cell (inside a
-string, a number) has its tokens split once: those that stay inside are one array, those that leave are walked from
-the cell below.
+Where few bytes may follow (punctuation, a key, a literal) the trie of the vocabulary is walked in Python. Where many
+may follow (inside a string, a number with its thousand tokens) the tokens are split once for the automaton's state:
+those that stay inside, and those that leave, whose rests must please the cell below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from modtools.masking.blanks import runs
+from modtools.masking.blanks import spaced
+from modtools.masking.byte_automaton import DEAD
+from modtools.masking.counted import CountedString
 from modtools.masking.free_keys import SCARCE
 from modtools.masking.grammar import State
-from modtools.masking.machine import BLANKS, Cell, CountedString, Scalar
+from modtools.masking.machine import FREE_STRING, Cell, Scalar
 from modtools.masking.object import FreeKey
-from modtools.masking.split import Rest, Split, split
-from modtools.masking.trie import Node
+from modtools.masking.rests import QUOTED, Rests, rests
+from modtools.masking.split import Splits
 from modtools.masking.vocabulary import Vocabulary
 
-WIDE_BYTES = 16  # a cell is wide when more bytes than this may follow in it
+WIDE_BYTES = 16  # a state is wide when more bytes than this may follow in it
 WIDE_TOKENS = 48  # and below this many tokens a walk is quicker than a split
+MOST_STEPS = 300  # of a walk through one text, before it is split instead
 ANOTHER_KEY = "\udfff"  # stands for a free key that was read inside a token; no key can be spelled like this
 
 
 def text_tokens(state: State, vocabulary: Vocabulary) -> np.ndarray:
     """The tokens, end-of-sequence aside, whose bytes the grammar can read from a state; shape (V,) bool."""
-    mask = np.zeros(len(vocabulary), dtype=bool)
-    _Walk(vocabulary, mask).below(state, vocabulary.root)
-    return mask
+    walk = _Walk(vocabulary, can_split=True)
+    for cell in state.cells:
+        walk.below(cell, vocabulary.root)
+    return walk.mask()
+
+
+def readable(vocabulary: Vocabulary, cell: Cell, these: Rests) -> np.ndarray:
+    """The rests that the grammar can read from a cell, as numbers in `these`, shape (n,); kept with the cell."""
+    if these not in cell.memo:
+        walk = _Walk(vocabulary, can_split=False)
+        walk.at((cell,), these.root)
+        cell.memo[these] = np.concatenate([np.array(walk.ids, dtype=np.intp), *walk.some])
+    return cell.memo[these]
 
 
 class _Walk:
-    """Sets the allowed tokens of one state in one mask."""
+    """Collects what is allowed below some nodes: single ids, arrays of ids, and arrays of booleans.
 
-    def __init__(self, vocabulary: Vocabulary, mask: np.ndarray):
-        self.vocabulary, self.mask = vocabulary, mask
+    Args:
+        can_split: whether the nodes are those of the vocabulary's trie, not of a trie of rests.
+    """
 
-    def below(self, state: State, node: Node) -> None:
-        """Allows the tokens below a node that the grammar can read on from a state."""
-        if len(state.cells) > 1:
-            for cell in state.cells:
-                self.below(state.only({cell}), node)
-            return
-        (cell,) = state.cells
-        if node.size >= WIDE_TOKENS and _is_wide(cell):
-            self.wide(state, cell, node)
-            return
-        legal, children = state.legal(), node.children
-        room = cell.machine.room_for_blanks(cell)
-        spaced = runs(self.vocabulary, node) if room else None
-        if spaced is not None:
-            self.mask[spaced.ids[spaced.lengths <= room]] = True
-            legal = legal - BLANKS
-        for byte in legal if spaced is not None or len(legal) < len(children) else children:
-            child = children.get(byte)
-            further = spaced.nodes.get(byte, ()) if spaced is not None else ()
-            after = state.step(byte) if child is not None or further else None
-            if after is None:
-                continue
-            if child is not None:
-                self.at(after, child)
-            for length, spaced_child in further:
-                if length <= room:
-                    self.at(after, spaced_child)
+    def __init__(self, vocabulary: Vocabulary, can_split: bool):
+        if vocabulary.splits is None:
+            vocabulary.splits = Splits()
+        self.vocabulary, self.splits, self.can_split = vocabulary, vocabulary.splits, can_split
+        self.ids: list[int] = []
+        self.some: list[np.ndarray] = []
+        self.many: list[np.ndarray] = []
+        self.base: np.ndarray | None = None  # one of the last kind that is ours to write in
 
-    def at(self, state: State, node: Node) -> None:
-        """Allows the token that ends at a node, and those below that the grammar can read on."""
-        if node.token >= 0:
-            self.mask[self.vocabulary.ids_of[node.token]] = True
-        if node.begin < node.end:
-            self.below(state, node)
+    def mask(self) -> np.ndarray:
+        """What was collected, shape (V,) bool."""
+        if self.base is None:
+            self.base = self.many.pop().copy() if self.many else np.zeros(len(self.vocabulary), dtype=bool)
+        mask = self.base
+        for further in self.many:
+            mask |= further
+        for ids in self.some:
+            mask[ids] = True
+        mask[self.ids] = True
+        return mask
 
-    def wide(self, state: State, cell: Cell, node: Node) -> None:
-        """The same for one wide configuration of the state."""
+    def at(self, cells: tuple[Cell, ...], node) -> None:
+        """Allows the token that ends at a node, and those below that can be read on from a cell."""
+        if cells:
+            self.ids += node.ids
+            if not node.is_leaf:
+                for cell in cells:
+                    self.below(cell, node)
+
+    def below(self, cell: Cell, node) -> None:
+        """Allows the tokens below a node that can be read on from a cell."""
         machine = cell.machine
-        if isinstance(machine, FreeKey):
-            parts = split(self.vocabulary, node, machine.owner.free.automaton, cell.data[0])
-            self.free_key(state, cell, node, parts)
-        elif isinstance(machine, CountedString):
-            parts = split(self.vocabulary, node, machine.automaton, cell.data[0])
-            self.counted(state, cell, parts)
-        else:
-            parts = split(self.vocabulary, node, machine.automaton, cell.data)
-            self.mask |= parts.stay
-            around = state.only({cell.below})
-            for rest in parts.leave.values():
-                self.rests(around, rest, lambda rest: rest.ids)
-            if machine.automaton.labels[cell.data] is not None:
-                self.below(around, node)
+        if isinstance(machine, Scalar):
+            self.scalar(machine, cell.data, cell.below, node)
+            return
+        if self.can_split and node.size >= WIDE_TOKENS:
+            if isinstance(machine, CountedString) and cell.data[0]:
+                self.counted(cell, node)
+                return
+            if isinstance(machine, FreeKey) and _is_wide_key(cell):
+                self.free_key(cell, node)
+                return
+        room = machine.room_for_blanks(cell)
+        if room:
+            node = spaced(self.vocabulary, node, room)
+            self.some.append(node.blank)
+        coming = machine.coming(cell)
+        if coming is not None:
+            self.value(*coming, node)
+        own, children = machine.own(cell), node.children
+        for byte in own if len(own) < len(children) else own & children.keys():
+            child = children.get(byte)
+            if child is not None:
+                self.at(cell.after(byte), child)
 
-    def counted(self, state: State, cell: Cell, parts: Split) -> None:
+    def value(self, value, around: Cell, node) -> None:
+        """Allows the tokens below a node that begin a value."""
+        for machine in value.alternatives:
+            start = machine.start(around)
+            if start is not None:
+                self.below(start, node)
+                continue
+            for byte in machine.opening:
+                child = node.children.get(byte)
+                if child is not None:
+                    self.at(machine.begin(around, byte), child)
+
+    def scalar(self, machine: Scalar, start: int, around: Cell, node) -> None:
+        """The same inside a text that an automaton reads: no cell is made before the text is complete."""
+        automaton, is_alive = machine.automaton, machine.filter(around)
+        may_split = self.can_split and is_alive is None
+        stack, steps, wanted = [(start, node)], 0, self.splits.wanted
+        while stack:
+            state, at = stack.pop()
+            label = automaton.labels[state]
+            if label is not None:
+                self.below(machine.completed(around, label), at)
+            row, legal, children = automaton.row(state), automaton.legal(state), at.children
+            if may_split and at.size >= WIDE_TOKENS:
+                if len(legal) > WIDE_BYTES or (automaton, at, state) in wanted:
+                    self.split_scalar(machine, state, around, at)
+                    continue
+                if steps > MOST_STEPS:
+                    wanted.add((automaton, node, start))
+            for byte in legal if len(legal) < len(children) else children:
+                child = children.get(byte)
+                target = row[byte]
+                if child is not None and target != DEAD and (is_alive is None or is_alive(target)):
+                    steps += 1
+                    self.ids += child.ids
+                    if not child.is_leaf:
+                        stack.append((target, child))
+
+    def split_scalar(self, machine: Scalar, state: int, around: Cell, node) -> None:
+        """The same by a split."""
+        automaton = machine.automaton
+        these = rests(self.vocabulary, QUOTED if automaton.is_quoted else around.machine.legal(around))
+        parts = self.splits(self.vocabulary, node, automaton, state, these)
+        (self.some if parts.stay is None else self.many).append(parts.ids if parts.stay is None else parts.stay)
+        numbers = readable(self.vocabulary, around, these)
+        self.some.append(these.token[numbers[parts.left[numbers] != DEAD]])
+
+    def counted(self, cell: Cell, node) -> None:
         """Tokens inside a string whose characters are counted."""
-        machine, (_, count) = cell.machine, cell.data
-        left = parts.longest if machine.most is None else machine.most - count
-        self.mask |= parts.stay if parts.longest <= left else parts.stay & (parts.begun <= left)
-        owed = machine.least - count
+        machine, (state, count) = cell.machine, cell.data
+        these = rests(self.vocabulary, QUOTED)
+        parts = self.splits(self.vocabulary, node, machine.automaton, state, these)
+        room = parts.longest if machine.most is None else machine.most - count
+        if machine.automaton is not FREE_STRING:
+            self.some.append(parts.ids[machine.fits(parts, count)])
+        elif parts.stay is None:
+            self.some.append(parts.ids[parts.begun <= room])
+        else:
+            self.many.append(parts.stay if parts.longest <= room else parts.stay & (parts.begun_in <= room))
+        numbers = readable(self.vocabulary, cell.below, these)
+        numbers = numbers[parts.left[numbers] != DEAD]
+        begun = parts.left_begun[numbers]
+        fits = begun >= machine.least - count
+        if machine.most is not None:
+            fits &= begun <= room
+        self.some.append(these.token[numbers[fits]])
 
-        def fitting(rest: Rest) -> np.ndarray:
-            if owed <= 0 and machine.most is None:
-                return rest.ids
-            most = np.iinfo(np.int64).max if machine.most is None else left
-            return rest.ids[(rest.begun >= owed) & (rest.begun <= most)]
-
-        for rest in parts.leave.values():
-            self.rests(state.only({cell.below}), rest, fitting)
-
-    def free_key(self, state: State, cell: Cell, node: Node, parts: Split) -> None:
+    def free_key(self, cell: Cell, node) -> None:
         """Tokens inside a free key: all but those that complete a key which is declared or was used.
 
         Where few keys are left, or a token completes two keys, the token is tried by itself.
         """
         owner, waiting = cell.machine.owner, cell.below
-        by_trial = {*parts.two_keys, *(parts.scarce if waiting.data[3] else ())}
-        doubtful = sorted({*cell.machine.clashing(cell, parts), *by_trial})
-        before = self.mask[doubtful]
-        self.mask |= parts.stay
-        for label, rest in parts.leave.items():
-            around = state.only({owner.after_free(waiting, ANOTHER_KEY, label)})
-            self.rests(around, rest, lambda rest: rest.ids)
-        self.mask[doubtful] = before
-        alone = state.only({cell})
-        for token_id in by_trial:
-            self.mask[token_id] |= alone.read(self.vocabulary.tokens[token_id][node.depth :]) is not None
+        these = rests(self.vocabulary, QUOTED)
+        parts = self.splits(self.vocabulary, node, owner.free.automaton, cell.data[0], these)
+        staying = np.zeros(len(self.vocabulary), dtype=bool) if parts.stay is None else parts.stay.copy()
+        if parts.stay is None:
+            staying[parts.ids] = True
+        taken = {*cell.machine.clashing(cell, parts)}
+        for state, is_left in parts.plain:
+            around = owner.after_free(waiting, ANOTHER_KEY, owner.free.automaton.labels[state])
+            numbers = readable(self.vocabulary, around, these)
+            numbers = numbers[is_left[numbers]]
+            if taken:
+                numbers = [number for number in numbers.tolist() if number not in taken]
+            self.some.append(these.token[numbers])
+        tried = [int(these.word[rest]) for rest in parts.two_keys if rest not in taken]
+        tried += parts.scarce if waiting.data[3] else []
+        for word, since in zip(tried, parts.since(np.array(tried, dtype=np.int64)).tolist()) if tried else ():
+            fits = _reads(cell, self.vocabulary.sorted_tokens[word][since:])
+            staying[self.vocabulary.ids_of[word]] = fits
+        if self.base is None:
+            self.base = staying
+        else:
+            self.many.append(staying)
 
-    def rests(self, state: State, rest: Rest, fitting: Callable[[Rest], np.ndarray]) -> None:
-        """Allows the tokens that leave, where the grammar can read their rest from a state."""
-        if rest.leavers:
-            self.mask[fitting(rest)] = True
-        legal, children = state.legal(), rest.children
-        for byte in legal if len(legal) < len(children) else children:
-            child = children.get(byte)
-            after = state.step(byte) if child is not None else None
-            if after is not None:
-                self.rests(after, child, fitting)
+
+def _reads(cell: Cell, text: bytes) -> bool:
+    """Whether the grammar can read a text from a cell."""
+    cells = {cell}
+    for byte in text:
+        cells = {after for at in cells for after in at.after(byte)}
+    return bool(cells)
 
 
-def _is_wide(cell: Cell) -> bool:
-    machine = cell.machine
-    if isinstance(machine, FreeKey):
-        return not machine.owner.free.bounded or len(cell.below.data[3]) < SCARCE
-    if isinstance(machine, Scalar):
-        return len(machine.automaton.legal(cell.data)) > WIDE_BYTES
-    return isinstance(machine, CountedString)
+def _is_wide_key(cell: Cell) -> bool:
+    return not cell.machine.owner.free.bounded or len(cell.below.data[3]) < SCARCE

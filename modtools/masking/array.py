@@ -18,6 +18,9 @@ class Phase(IntEnum):
     ITEM = 2
 
 
+OWN = {Phase.OPENED: frozenset([CLOSE]), Phase.COMMA: frozenset(), Phase.ITEM: frozenset([CLOSE, COMMA])}
+
+
 class Array(Machine):
     """The data is (phase, blanks so far, items begun so far).
 
@@ -59,15 +62,18 @@ class Array(Machine):
             return ()
         if phase == Phase.ITEM:
             return (self.cells(self, (Phase.COMMA, 0, count), cell.below),) if byte == COMMA else ()
-        item = self.first[count] if count < len(self.first) else self.rest
-        return item.begin(self.cells(self, (Phase.ITEM, 0, min(count + 1, self.counted)), cell.below), byte)
+        item, around = self.coming(cell)
+        return item.begin(around, byte)
 
-    def legal(self, cell: Cell) -> frozenset[int]:
+    def own(self, cell: Cell) -> frozenset[int]:
+        return OWN[cell.data[0]]
+
+    def coming(self, cell: Cell) -> tuple[Value, Cell] | None:
         phase, _, count = cell.data
-        if phase == Phase.ITEM:
-            return BLANKS | {CLOSE, COMMA}
+        if phase == Phase.ITEM or count == self.most:
+            return None
         item = self.first[count] if count < len(self.first) else self.rest
-        return item.opening | {CLOSE}
+        return item, self.cells(self, (Phase.ITEM, 0, min(count + 1, self.counted)), cell.below)
 
     def room_for_blanks(self, cell: Cell) -> int:
         return self.blanks - cell.data[1]

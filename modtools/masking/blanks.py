@@ -1,53 +1,60 @@
-"""Runs of blanks at the start of tokens: between two parts of a document only their length matters.
+"""Between two parts of a document only the number of blanks matters, so the trie is read as if they were not there.
 
 A vocabulary has hundreds of tokens of blanks and line ends. Walked byte by byte they would cost more than all others
-together, so they are collected once.
+together.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from modtools.masking.machine import BLANKS
-from modtools.masking.trie import Node
+from modtools.masking.trie import bundled
 from modtools.masking.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """The tokens below a node whose next byte is a blank.
+class Spaced:
+    """What may follow a node after some blanks, or none. Attributes as those of modtools.masking.trie.Node, and:
 
     Attributes:
-        ids: those that hold nothing but blanks from there on, shape (n,).
-        lengths: of how many, shape (n,).
-        nodes: by the first byte that is no blank, the nodes reached by it with the number of blanks before.
+        blank: the ids of the tokens that hold nothing but blanks from the node on, shape (n,).
+
+    Args:
+        node: where the blanks begin.
+        room: how many there may be at most.
     """
 
-    ids: np.ndarray
-    lengths: np.ndarray
-    nodes: dict[int, list[tuple[int, Node]]]
+    __slots__ = ("_firsts", "blank", "children", "size")
+
+    def __init__(self, node, room: int):
+        blank: list[int] = []
+        firsts: dict[int, list] = {}
+        level = [node]
+        for length in range(room + 1):
+            longer = []
+            for byte, child in (item for at in level for item in at.children.items()):
+                if byte not in BLANKS:
+                    firsts.setdefault(byte, []).extend(getattr(child, "nodes", [child]))
+                elif length < room:
+                    longer.append(child)
+                    blank += child.ids
+            level = longer
+        self.blank = np.array(blank, dtype=np.int64)
+        self.children = {byte: bundled(nodes) for byte, nodes in firsts.items()}
+        self.size = sum(child.size for child in self.children.values())
+        self._firsts = [node for nodes in firsts.values() for node in nodes]
+
+    def prefixes(self) -> dict[int, np.ndarray]:
+        """The prefixes that end with the first byte after the blanks: by depth their places in levels[depth]."""
+        found: dict[int, list[int]] = {}
+        for node in self._firsts:
+            found.setdefault(node.depth - 1, []).append(node.index)
+        return {depth: np.array(sorted(places)) for depth, places in found.items()}
 
 
-def runs(vocabulary: Vocabulary, node: Node) -> Runs:
-    """The runs of blanks below a node, collected once and kept with the vocabulary."""
-    known = vocabulary.blanks
-    if node not in known:
-        known[node] = _collect(vocabulary, node)
-    return known[node]
-
-
-def _collect(vocabulary: Vocabulary, node: Node) -> Runs:
-    ids, lengths, nodes = [], [], {}
-    queue = [(0, node)]
-    for length, at in queue:
-        for byte, child in at.children.items():
-            if byte in BLANKS:
-                queue.append((length + 1, child))
-                if child.token >= 0:
-                    ids += vocabulary.ids_of[child.token]
-                    lengths += [length + 1] * len(vocabulary.ids_of[child.token])
-            elif length:
-                nodes.setdefault(byte, []).append((length, child))
-    return Runs(np.array(ids, dtype=np.int64), np.array(lengths, dtype=np.int64), nodes)
+def spaced(vocabulary: Vocabulary, node, room: int) -> Spaced:
+    """The tokens below a node as they are after up to `room` blanks; made once and kept with the vocabulary."""
+    known, key = vocabulary.blanks, (node, min(room, vocabulary.longest_blanks))
+    if key not in known:
+        known[key] = Spaced(*key)
+    return known[key]

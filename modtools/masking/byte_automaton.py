@@ -28,11 +28,18 @@ class ByteAutomaton:
         rows: for each state its 256 targets, DEAD where the byte is refused; None until asked for (see row).
         labels: for each state None or the label of what is complete there.
         boundary: for each state whether the next byte begins a new character of a JSON string.
+        is_quoted: whether every text ends with a quote that stands nowhere else in it.
         is_scarce: whether few texts, or we do not know how many, lie ahead of a key; None where that does not matter.
     """
 
-    def __init__(self, start: Key, expand: Callable[[Key], dict[int, Key]], label: Callable[[Key], Label]):
-        self._expand, self._label = expand, label
+    def __init__(
+        self,
+        start: Key,
+        expand: Callable[[Key], dict[int, Key]],
+        label: Callable[[Key], Label],
+        is_quoted: bool = False,
+    ):
+        self._expand, self._label, self.is_quoted = expand, label, is_quoted
         self._index: dict[Key, int] = {}
         self.keys: list[Key] = []
         self.rows: list[list[int] | None] = []
@@ -40,7 +47,8 @@ class ByteAutomaton:
         self.boundary: list[bool] = []
         self.is_scarce: Callable[[Key], bool] | None = None
         self._legal: dict[int, frozenset[int]] = {}
-        self._table, self._tabled = np.full((16, 256), DEAD, dtype=np.int32), np.zeros(16, dtype=bool)
+        self._table, self._tabled = np.zeros((1, 256), dtype=np.intp), np.ones(1, dtype=bool)  # see advance
+        self._flags = np.zeros((3, 1), dtype=bool)
         self._state(start)
 
     def _state(self, key: Key) -> int:
@@ -56,39 +64,59 @@ class ByteAutomaton:
         """The 256 targets of a state."""
         row = self.rows[state]
         if row is None:
-            row = [DEAD] * 256
-            for byte, key in self._expand(self.keys[state]).items():
+            row, targets = [DEAD] * 256, self._expand(self.keys[state])
+            for byte, key in targets.items():
                 row[byte] = self._state(key)
-            self.rows[state] = row
+            self.rows[state], self._legal[state] = row, frozenset(targets)
         return row
 
     def legal(self, state: int) -> frozenset[int]:
         """The bytes that may follow inside this automaton."""
         if state not in self._legal:
-            self._legal[state] = frozenset(byte for byte, target in enumerate(self.row(state)) if target != DEAD)
+            self.row(state)
         return self._legal[state]
 
     def is_final(self, state: int) -> bool:
         """Whether nothing can follow inside this automaton."""
         return self.labels[state] is not None and not self.legal(state)
 
-    def advance(self, states: np.ndarray, byte: np.ndarray) -> np.ndarray:
-        """The targets of many states at once, each by its own byte; all arrays of shape (n,)."""
-        asked = np.zeros(len(self.keys), dtype=bool)
-        asked[states] = True
-        for state in np.flatnonzero(asked):
-            if not self._is_tabled(state):
-                self._table[state] = self.row(state)
-                self._tabled[state] = True
-        return self._table[states, byte]
+    def advance(self, numbers: np.ndarray, byte: np.ndarray) -> np.ndarray:
+        """Many states at once, each by its own byte; all arrays of shape (n,).
 
-    def _is_tabled(self, state: int) -> bool:
-        if state >= len(self._table):
-            size = max(2 * len(self._table), state + 1)
-            grown, tabled = np.full((size, 256), DEAD, dtype=np.int32), np.zeros(size, dtype=bool)
-            grown[: len(self._table)], tabled[: len(self._tabled)] = self._table, self._tabled
-            self._table, self._tabled = grown, tabled
-        return bool(self._tabled[state])
+        Here a state's number is one more than elsewhere, and 0 is DEAD, from which every byte leads to 0.
+        """
+        asked = np.zeros(len(self.keys) + 1, dtype=bool)
+        asked[numbers] = True
+        asked[: len(self._tabled)] &= ~self._tabled[: len(asked)]
+        for number in np.flatnonzero(asked).tolist():
+            if number >= len(self._tabled):
+                self._grow(2 * number)
+            self._table[number] = self.row(number - 1)
+            self._table[number] += 1
+            self._tabled[number] = True
+        return self._table.ravel().take((numbers << 8) + byte)
+
+    def _grow(self, size: int) -> None:
+        table, tabled = np.zeros((size, 256), dtype=np.intp), np.zeros(size, dtype=bool)
+        table[: len(self._table)], tabled[: len(self._tabled)] = self._table, self._tabled
+        self._table, self._tabled = table, tabled
+
+    def flags(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """By number: whether the next byte begins a character, whether a text is complete, whether it must end.
+
+        The last is right for the given numbers only.
+        """
+        known = self._flags.shape[1]
+        if known < len(self.keys) + 1:
+            complete = [label is not None for label in self.labels[known - 1 :]]
+            fresh = [self.boundary[known - 1 :], complete, [False] * len(complete)]
+            self._flags = np.hstack([self._flags, np.array(fresh, dtype=bool)])
+        _, is_complete, is_final = self._flags
+        asked = np.zeros(len(is_complete), dtype=bool)
+        asked[numbers] = True
+        for number in np.flatnonzero(asked & is_complete & ~is_final).tolist():
+            is_final[number] = self.is_final(number - 1)
+        return tuple(self._flags)
 
 
 @lru_cache(maxsize=256)
@@ -141,7 +169,7 @@ def json_string(dfa: CharacterDFA, one_spelling: bool = False) -> ByteAutomaton:
             return _spelled(key[1])
         return {}
 
-    return ByteAutomaton(("open",), expand, lambda key: key[1] if key[0] == "closed" else None)
+    return ByteAutomaton(("open",), expand, lambda key: key[1] if key[0] == "closed" else None, is_quoted=True)
 
 
 def literals(texts: dict[bytes, Label]) -> ByteAutomaton:

@@ -13,10 +13,10 @@ from typing import Any
 
 from modtools.masking.alternatives import Choice, shapes
 from modtools.masking.array import Array
-from modtools.masking.bounded_text import BoundedText
 from modtools.masking.budget import spend
 from modtools.masking.byte_automaton import json_string, literals, plain_text, spell
 from modtools.masking.charset import PRINTABLE
+from modtools.masking.counted import CountedString
 from modtools.masking.dfa import (
     CharacterDFA,
     any_text,
@@ -31,12 +31,11 @@ from modtools.masking.dfa import (
 from modtools.masking.document import MARK, Document, Place
 from modtools.masking.free_keys import FreeKeys, bounded_keys
 from modtools.masking.given import const, scalar_fits, spell_scalar, type_of
-from modtools.masking.machine import FREE_STRING, Cells, CountedString, Machine, Scalar, Value
+from modtools.masking.machine import FREE_STRING, Cells, Machine, Scalar, Value
 from modtools.masking.numbers import number_dfa
 from modtools.masking.object import Object
 from modtools.masking.shape import SCALARS, ArrayLayer, Conjunction, ObjectLayer, Shape
 
-MAX_UNROLLED = 32  # lengths beyond this are counted beside a pattern
 MAX_CHOICES = 400  # pairs of branches of oneOf to be shown disjoint
 
 
@@ -139,9 +138,15 @@ class Compiler:
     def _string(self, shape: Shape) -> list[Machine]:
         if shape.max_length is not None and shape.max_length < shape.min_length:
             return []
+        if not shape.texts and shape.min_length == 0 and shape.max_length is None:
+            return [Scalar(self.cells, FREE_STRING, "a string")]
         if not shape.texts:
             return [CountedString(self.cells, shape.min_length, shape.max_length)]
-        dfa = _bounded(shape) if shape.max_length is not None and shape.max_length > MAX_UNROLLED else _text(shape)
+        if shape.max_length is not None:
+            pattern = intersect(shape.texts, "a string with patterns")
+            counted = CountedString(self.cells, shape.min_length, shape.max_length, pattern)
+            return [] if counted.is_empty() else [counted]
+        dfa = _text(shape)
         return [] if dfa.is_empty else [Scalar(self.cells, json_string(dfa), "a string with a pattern")]
 
     def _given(self, shape: Shape) -> list[Machine]:
@@ -274,8 +279,3 @@ def _text(shape: Shape) -> CharacterDFA:
     if shape.values is not None:
         parts.append(words(place.schema for place in shape.values if isinstance(place.schema, str)))
     return intersect(parts, "a string with a pattern and a length")
-
-
-def _bounded(shape: Shape) -> BoundedText:
-    """The same where the greatest length is large."""
-    return BoundedText(intersect(shape.texts, "a string with patterns"), shape.min_length, shape.max_length)

@@ -93,4 +93,6 @@ class FreeKeys:
 
 def decoded(spelled: bytes) -> str:
     """The text of a JSON string, quotes included."""
+    if b"\\" not in spelled:  # as it mostly is, and json.loads takes ten times as long
+        return spelled[1:-1].decode()
     return json.loads(spelled.decode())

@@ -7,7 +7,6 @@ object, and remember where each byte leads.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from modtools.errors import UsageError
@@ -47,7 +46,7 @@ class State:
     def step(self, byte: int) -> State | None:
         """The state after one more byte, None where the text has left the language."""
         if byte not in self._next:
-            after = frozenset(cell for before in self.cells for cell in before.machine.step(before, byte))
+            after = frozenset(cell for before in self.cells for cell in before.after(byte))
             self._next[byte] = self._grammar.state(after) if after else None
         return self._next[byte]
 
@@ -59,11 +58,6 @@ class State:
             if state is None:
                 return None
         return state
-
-    def only(self, cells: Iterable[Cell]) -> State | None:
-        """The state with these configurations only, None when there are none."""
-        cells = frozenset(cells)
-        return self._grammar.state(cells) if cells else None
 
     def legal(self) -> frozenset[int]:
         """The bytes that may follow; others certainly may not."""

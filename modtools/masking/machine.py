@@ -6,25 +6,37 @@ is dropped, and the cell below goes on. Equal cells are one object, so comparing
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Any
 
 from modtools.masking.byte_automaton import DEAD, ByteAutomaton, json_string
-from modtools.masking.dfa import any_text
+from modtools.masking.dfa import Label, any_text
 
 BLANKS = frozenset(b" \t\n\r")
-EVERY_BYTE = frozenset(range(256))
 FREE_STRING = json_string(any_text())  # shared by all grammars, so a vocabulary is split for it once
 
 
 class Cell:
-    """One frame of the stack, with all frames below it."""
+    """One frame of the stack, with all frames below it.
 
-    __slots__ = ("below", "data", "machine")
+    Attributes:
+        memo: what was found out about this cell; for modtools.masking.allowed.
+    """
+
+    __slots__ = ("_after", "below", "data", "machine", "memo")
 
     def __init__(self, machine: Machine, data: Any, below: Cell | None):
         self.machine, self.data, self.below = machine, data, below
+        self._after: dict[int, tuple[Cell, ...]] = {}
+        self.memo: dict = {}
+
+    def after(self, byte: int) -> tuple[Cell, ...]:
+        """The cells after one more byte."""
+        found = self._after.get(byte)
+        if found is None:
+            found = self._after[byte] = self.machine.step(self, byte)
+        return found
 
 
 class Cells:
@@ -54,17 +66,32 @@ class Machine:
 
     opening: frozenset[int]
 
+    def start(self, below: Cell) -> Cell | None:
+        """The cell before the first byte of a value, put upon `below`; None where the first byte is the only one."""
+        return None
+
     def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
         """The cells after the first byte of a value, put upon `below`; none where the byte cannot begin it."""
         raise NotImplementedError
 
     def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
-        """The cells after one more byte."""
+        """The cells after one more byte; ask the cell, which remembers."""
         raise NotImplementedError
+
+    def own(self, cell: Cell) -> frozenset[int]:
+        """The bytes that this machine itself may read next, blanks aside; others it certainly may not."""
+        raise NotImplementedError
+
+    def coming(self, cell: Cell) -> tuple[Value, Cell] | None:
+        """The value that may begin here, and the cell it is put upon."""
+        return None
 
     def legal(self, cell: Cell) -> frozenset[int]:
         """The bytes that may follow; others certainly may not."""
-        raise NotImplementedError
+        legal, coming = self.own(cell), self.coming(cell)
+        if coming is not None:
+            legal |= coming[0].opening
+        return legal | BLANKS if self.room_for_blanks(cell) else legal
 
     def unfold(self, cell: Cell) -> tuple[Cell, ...]:
         """The cells it stands for: itself, or all that may come next where it is but a place between two parts."""
@@ -90,69 +117,50 @@ class Scalar(Machine):
         self.cells, self.automaton, self.name = cells, automaton, name
         self.opening = automaton.legal(0)
 
+    def filter(self, below: Cell) -> Callable[[int], bool] | None:
+        """Says of the automaton's states whether the value can be finished from there; None where it always can."""
+        return None
+
+    def completed(self, below: Cell, label: Label) -> Cell:
+        """The cell after a value of this label."""
+        return below
+
+    def start(self, below: Cell) -> Cell:
+        return self.cells(self, 0, below)
+
     def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
         return self._after(self.automaton.row(0)[byte], below)
 
     def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
         state = cell.data
         after = self._after(self.automaton.row(state)[byte], cell.below)
-        if self.automaton.labels[state] is not None:
-            after += cell.below.machine.step(cell.below, byte)
-        return after
+        label = self.automaton.labels[state]
+        return after if label is None else after + self.completed(cell.below, label).after(byte)
 
     def _after(self, state: int, below: Cell) -> tuple[Cell, ...]:
-        if state == DEAD:
+        is_alive = self.filter(below)
+        if state == DEAD or (is_alive is not None and not is_alive(state)):
             return ()
-        return (below if self.automaton.is_final(state) else self.cells(self, state, below),)
+        if self.automaton.is_final(state):
+            return (self.completed(below, self.automaton.labels[state]),)
+        return (self.cells(self, state, below),)
 
-    def legal(self, cell: Cell) -> frozenset[int]:
-        own = self.automaton.legal(cell.data)
-        if self.automaton.labels[cell.data] is not None:
-            own |= cell.below.machine.legal(cell.below)
+    def own(self, cell: Cell) -> frozenset[int]:
+        own, label = self.automaton.legal(cell.data), self.automaton.labels[cell.data]
+        if label is not None:
+            around = self.completed(cell.below, label)
+            own |= around.machine.legal(around)
         return own
 
     def is_complete(self, cell: Cell) -> bool:
-        return self.automaton.labels[cell.data] is not None and cell.below.machine.is_complete(cell.below)
+        label = self.automaton.labels[cell.data]
+        if label is None:
+            return False
+        around = self.completed(cell.below, label)
+        return around.machine.is_complete(around)
 
     def describe(self, cell: Cell) -> str:
         return f"inside {self.name}"
-
-
-class CountedString(Machine):
-    """Any string of `least` to `most` characters; the data is (state, characters begun so far).
-
-    Characters are counted, not unrolled. Without an upper bound the count stops at `least`.
-    """
-
-    def __init__(self, cells: Cells, least: int, most: int | None):
-        self.cells, self.least, self.most = cells, least, most
-        self.automaton, self.opening = FREE_STRING, frozenset(b'"')
-
-    def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
-        state = self.automaton.row(0)[byte]
-        return () if state == DEAD else (self.cells(self, (state, 0), below),)
-
-    def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
-        state, count = cell.data
-        after = self.automaton.row(state)[byte]
-        if after == DEAD:
-            return ()
-        if self.automaton.labels[after] is not None:
-            return (cell.below,) if count >= self.least else ()
-        if self.automaton.boundary[state]:
-            if count == self.most:
-                return ()
-            count = count + 1 if self.most is not None else min(count + 1, self.least)
-        return (self.cells(self, (after, count), cell.below),)
-
-    def legal(self, cell: Cell) -> frozenset[int]:
-        return EVERY_BYTE
-
-    def describe(self, cell: Cell) -> str:
-        if (self.least, self.most) == (0, None):
-            return "inside a string"
-        bounds = f"{self.least} to {self.most}" if self.most is not None else f"at least {self.least}"
-        return f"inside a string of {bounds} characters, {cell.data[1]} counted"
 
 
 class Value:
@@ -170,8 +178,8 @@ class Value:
 
     @cached_property
     def opening(self) -> frozenset[int]:
-        """The bytes with which the value may begin, and blanks before it; asked for after pruning only."""
-        return BLANKS.union(*(machine.opening for machine in self.alternatives))
+        """The bytes with which the value may begin; asked for after pruning only."""
+        return frozenset().union(*(machine.opening for machine in self.alternatives))
 
     def begin(self, below: Cell, byte: int) -> tuple[Cell, ...]:
         """The cells after the first byte of the value."""
@@ -191,13 +199,14 @@ class Root(Machine):
     def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
         read, blanks = cell.data
         if byte in BLANKS:
-            if blanks < self.blanks:
-                return (self.cells(self, (read, blanks + 1), None),)
-            return ()
+            return (self.cells(self, (read, blanks + 1), None),) if blanks < self.blanks else ()
         return () if read else self.value.begin(self.cell(True), byte)
 
-    def legal(self, cell: Cell) -> frozenset[int]:
-        return BLANKS if cell.data[0] else self.value.opening
+    def own(self, cell: Cell) -> frozenset[int]:
+        return frozenset()
+
+    def coming(self, cell: Cell) -> tuple[Value, Cell] | None:
+        return None if cell.data[0] else (self.value, self.cell(True))
 
     def room_for_blanks(self, cell: Cell) -> int:
         return self.blanks - cell.data[1]

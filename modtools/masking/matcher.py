@@ -9,6 +9,7 @@ import numpy as np
 from modtools.errors import ModtoolsError, UsageError
 from modtools.masking.allowed import text_tokens
 from modtools.masking.grammar import Grammar, State
+from modtools.masking.machine import Scalar
 from modtools.masking.reach import Reach
 from modtools.masking.vocabulary import Vocabulary
 
@@ -54,6 +55,14 @@ class Matcher:
         return mask
 
     def _keep(self, mask: np.ndarray) -> None:
+        """Keeps the mask of a state inside a text, and of any other that is seen for the second time.
+
+        Most other states are seen once, and fresh memory for what is kept costs more than the rest of the work.
+        """
+        is_text = any(type(cell.machine) is Scalar for cell in self.state.cells)
+        if not is_text and self.vocabulary not in self.state.masks:
+            self.state.masks[self.vocabulary] = None
+            return
         kept: deque[tuple[State, Vocabulary]] = self.grammar.kept
         while kept and (len(kept) + 1) * mask.nbytes > CACHED_BYTES:
             state, vocabulary = kept.popleft()

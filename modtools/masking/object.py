@@ -7,13 +7,13 @@ looked at when its quote closes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from modtools.masking.byte_automaton import DEAD, literals, spell
 from modtools.masking.free_keys import FreeKeys, decoded
-from modtools.masking.machine import BLANKS, EVERY_BYTE, Cell, Cells, Machine, Value
+from modtools.masking.machine import BLANKS, Cell, Cells, Machine, Scalar, Value
 
 if TYPE_CHECKING:
     from modtools.masking.split import Split
@@ -33,11 +33,12 @@ class Phase(IntEnum):
 
 
 WHERE = ("after {", "after a comma", "in a key", "after a key", "before a value", "after a member")
-LEGAL = {
-    Phase.OPENED: BLANKS | {QUOTE, CLOSE},
-    Phase.COMMA: BLANKS | {QUOTE},
-    Phase.COLON: BLANKS | {COLON},
-    Phase.MEMBER: BLANKS | {COMMA, CLOSE},
+OWN = {
+    Phase.OPENED: frozenset([QUOTE, CLOSE]),
+    Phase.COMMA: frozenset([QUOTE]),
+    Phase.COLON: frozenset([COLON]),
+    Phase.VALUE: frozenset(),
+    Phase.MEMBER: frozenset([COMMA, CLOSE]),
 }
 
 
@@ -89,6 +90,11 @@ class Object(Machine):
 
     def available(self, waiting: Cell) -> int:
         """The declared keys that may come next, as a bit mask."""
+        if "available" not in waiting.memo:
+            waiting.memo["available"] = self._available(waiting)
+        return waiting.memo["available"]
+
+    def _available(self, waiting: Cell) -> int:
         _, _, seen, used, count, _ = waiting.data
         unseen, missing = self.usable & ~seen, self.required & ~seen
         if self.most is not None and count + missing.bit_count() >= self.most:
@@ -158,9 +164,12 @@ class Object(Machine):
     def _counted(self, count: int) -> int:
         return count + 1 if self.most is not None else min(count + 1, self.least)
 
-    def legal(self, cell: Cell) -> frozenset[int]:
-        phase, value = cell.data[0], cell.data[5]
-        return value.opening if phase == Phase.VALUE else LEGAL[phase]
+    def own(self, cell: Cell) -> frozenset[int]:
+        return OWN[cell.data[0]]
+
+    def coming(self, cell: Cell) -> tuple[Value, Cell] | None:
+        phase, _, _, _, _, value = cell.data
+        return (value, self._at(cell, Phase.MEMBER)) if phase == Phase.VALUE else None
 
     def room_for_blanks(self, cell: Cell) -> int:
         return self.blanks - cell.data[1]
@@ -173,12 +182,12 @@ class Object(Machine):
         return text + (f"; still required: {', '.join(missing)}" if missing else "")
 
 
-class DeclaredKey(Machine):
+class DeclaredKey(Scalar):
     """A declared key in its one spelling; the data is the state of the trie of all declared keys."""
 
     def __init__(self, owner: Object):
+        super().__init__(owner.cells, literals({spell(name): i for i, name in enumerate(owner.names)}), "a key")
         self.owner = owner
-        self.automaton = literals({spell(name): i for i, name in enumerate(owner.names)})
         self._ahead: dict[int, int] = {}
 
     def ahead(self, state: int) -> int:
@@ -186,27 +195,17 @@ class DeclaredKey(Machine):
         if state not in self._ahead:
             label = self.automaton.labels[state]
             reached = 0 if label is None else 1 << label
-            for target in self.automaton.row(state):
-                reached |= self.ahead(target) if target != DEAD else 0
+            for byte in self.automaton.legal(state):
+                reached |= self.ahead(self.automaton.row(state)[byte])
             self._ahead[state] = reached
         return self._ahead[state]
 
-    def begin(self, waiting: Cell, byte: int) -> tuple[Cell, ...]:
-        return self._after(self.automaton.row(0)[byte], waiting)
+    def filter(self, below: Cell) -> Callable[[int], bool]:
+        available = self.owner.available(below)
+        return lambda state: self.ahead(state) & available != 0
 
-    def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
-        return self._after(self.automaton.row(cell.data)[byte], cell.below)
-
-    def _after(self, state: int, waiting: Cell) -> tuple[Cell, ...]:
-        if state == DEAD or not self.ahead(state) & self.owner.available(waiting):
-            return ()
-        index = self.automaton.labels[state]
-        if index is not None:
-            return (self.owner.after_declared(waiting, index),)
-        return (self.owner.cells(self, state, waiting),)
-
-    def legal(self, cell: Cell) -> frozenset[int]:
-        return self.automaton.legal(cell.data)
+    def completed(self, below: Cell, label: int) -> Cell:
+        return self.owner.after_declared(below, label)
 
     def describe(self, cell: Cell) -> str:
         reached = self.ahead(cell.data) & self.owner.available(cell.below)
@@ -243,21 +242,21 @@ class FreeKey(Machine):
         return (self.owner.cells(self, (after, spelled), waiting),)
 
     def clashing(self, cell: Cell, parts: Split) -> Iterator[int]:
-        """The tokens that complete a key which is declared or was used."""
+        """The rests before which a key is completed that is declared or was used."""
         state, spelled = cell.data
-        taken = [*self.owner.names, *cell.below.data[3]]
+        taken = {*self.owner.names, *cell.below.data[3]}
         if self.owner.free.automaton.boundary[state]:
             so_far = decoded(spelled + b'"')
             for name in taken:
                 if name.startswith(so_far):
-                    yield from parts.leavers_by_text.get(name[len(so_far) :], ())
+                    yield from parts.rests_by_text.get(name[len(so_far) :], ())
         else:
-            for inside, ids in parts.leavers_by_inside.items():
+            for rest, inside in parts.insides.items():
                 if decoded(spelled + inside) in taken:
-                    yield from ids
+                    yield rest
 
-    def legal(self, cell: Cell) -> frozenset[int]:
-        return EVERY_BYTE
+    def own(self, cell: Cell) -> frozenset[int]:
+        return self.owner.free.automaton.legal(cell.data[0])
 
     def describe(self, cell: Cell) -> str:
         return f"in a free key that begins with {cell.data[1][1:].decode(errors='replace')!r}"

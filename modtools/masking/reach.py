@@ -63,12 +63,12 @@ class Reach:
             for byte, child in node.children.items():
                 after = at.step(byte)
                 if after is not None:
-                    if child.token >= 0:
-                        yield child.token, after
+                    if child.ids:
+                        yield child.ids, after
                     stack.append((child, after))
 
     def restrict(self, state: State, mask: np.ndarray) -> None:
         """Takes out of a mask, shape (V,) bool, the tokens from which no end can be reached."""
-        for token, after in self._tokens(state):
+        for ids, after in self._tokens(state):
             if not self.can_finish(after):
-                mask[self.vocabulary.ids_of[token]] = False
+                mask[ids] = False

@@ -1,67 +1,26 @@
 """What the tokens of a vocabulary do inside one byte automaton, whatever lies around it.
 
 Some tokens stay inside: whether they are allowed depends on the automaton's state only, so it is found out once for
-all documents and schemas. The others leave: their first bytes complete the text, and the rest must please what comes
-next. Distinct rests are few, so they are kept as a small trie with the tokens that share each rest.
+all documents and schemas. The others leave: their first bytes complete the text, and their rest (modtools.masking.
+rests) must please what comes next.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from modtools.masking.byte_automaton import ByteAutomaton
-from modtools.masking.machine import FREE_STRING
-from modtools.masking.trie import Node
+from modtools.masking.byte_automaton import DEAD, ByteAutomaton
+from modtools.masking.rests import Rests
 from modtools.masking.vocabulary import Vocabulary
 
-_TWO_KEYS = re.compile(rb',[ \t\n\r]*"[^"]*"', re.DOTALL)
-
-KEPT_BYTES = 100_000_000  # of splits a vocabulary keeps, most of it for their arrays of tokens that stay
-
-
-@dataclass(frozen=True)
-class Leaver:
-    """A token that leaves: its id, its bytes before it leaves, and how many characters of a string begin in these."""
-
-    token_id: int
-    inside: bytes
-    begun: int
-
-
-@dataclass(eq=False)
-class Rest:
-    """A node of the trie of rests.
-
-    Attributes:
-        children: the rests one byte longer, by that byte.
-        leavers: the tokens whose rest this is.
-    """
-
-    children: dict[int, Rest] = field(default_factory=dict)
-    leavers: list[Leaver] = field(default_factory=list)
-
-    @cached_property
-    def ids(self) -> np.ndarray:
-        """The ids of the leavers, shape (n,)."""
-        return np.array([leaver.token_id for leaver in self.leavers], dtype=np.int64)
-
-    @cached_property
-    def begun(self) -> np.ndarray:
-        """How many characters begin in each of them, shape (n,)."""
-        return np.array([leaver.begun for leaver in self.leavers], dtype=np.int64)
-
-    def below(self, rest: bytes) -> Rest:
-        """The node of a longer rest, made if need be."""
-        node = self
-        for byte in rest:
-            node = node.children.setdefault(byte, Rest())
-        return node
+NOTHING = np.zeros(0, dtype=np.intp)
+KEPT_BYTES = 150_000_000  # of splits a vocabulary keeps
+MANY = 1 / 16  # of the tokens of a vocabulary: beyond this a set of tokens is quicker as booleans
 
 
 @dataclass(eq=False)
@@ -69,99 +28,246 @@ class Split:
     """The tokens below one node of the trie, read from one state of an automaton.
 
     Attributes:
-        stay: shape (V,) bool, the tokens that stay inside.
-        begun: shape (V,), how many characters of a string begin in those; None in other automata.
-        leave: by the label of the text that is completed, the rests of the tokens that leave.
-        two_keys: the tokens whose rest closes another key of the same object.
-        scarce: the tokens that stay where few ways may be left to go on.
+        starts: the prefixes one byte below the node: by depth their places in the vocabulary's levels[depth].
+        ids: the tokens that stay inside, shape (n,).
+        begun: how many characters of a JSON string begin in each of those, shape (n,).
+        ends: the states in which they end, shape (n,).
+        left: for each rest the state in which its token leaves before it, DEAD where it does not; shape (E,).
+        left_begun: how many characters begin in the token before the rest, shape (E,).
+        scarce: the tokens that stay where few ways may be left to go on, by their place among the sorted tokens.
     """
 
-    stay: np.ndarray
-    begun: np.ndarray | None
-    leave: dict[Hashable, Rest]
-    two_keys: list[int]
+    vocabulary: Vocabulary
+    rests: Rests
+    starts: dict[int, np.ndarray]
+    ids: np.ndarray
+    begun: np.ndarray
+    ends: np.ndarray
+    left: np.ndarray
+    left_begun: np.ndarray
     scarce: list[int]
+
+    @cached_property
+    def stay(self) -> np.ndarray | None:
+        """The tokens that stay as booleans, shape (V,); None where they are few."""
+        if len(self.ids) < MANY * len(self.vocabulary):
+            return None
+        stay = np.zeros(len(self.vocabulary), dtype=bool)
+        stay[self.ids] = True
+        return stay
+
+    @cached_property
+    def begun_in(self) -> np.ndarray:
+        """`begun` by token id, shape (V,)."""
+        begun_in = np.zeros(len(self.vocabulary), dtype=np.uint16)
+        begun_in[self.ids] = self.begun
+        return begun_in
 
     @cached_property
     def longest(self) -> int:
         """The most characters that begin in any of the tokens that stay."""
         return int(self.begun.max(initial=0))
 
-    @cached_property
-    def leavers_by_inside(self) -> dict[bytes, list[int]]:
-        """The ids of the tokens that leave, by their bytes before they leave."""
-        found: dict[bytes, list[int]] = {}
-        queue = list(self.leave.values())
-        for rest in queue:
-            queue += rest.children.values()
-            for leaver in rest.leavers:
-                found.setdefault(leaver.inside, []).append(leaver.token_id)
-        return found
+    def since(self, words: np.ndarray) -> np.ndarray:
+        """For some tokens below the node, by their place among the sorted tokens, where in them the node ends."""
+        since = np.full(len(words), -1)
+        for depth, places in self.starts.items():
+            level = self.vocabulary.levels[depth]
+            where = np.searchsorted(level.first, words, side="right") - 1
+            since[(level.after[where] > words) & np.isin(where, places)] = depth
+        return since
 
     @cached_property
-    def leavers_by_text(self) -> dict[str, list[int]]:
-        """The same by the text of a key that was read to a boundary before them, the quote left out."""
+    def insides(self) -> dict[int, bytes]:
+        """For each rest before which its token leaves, the bytes read until then."""
+        leaving = np.flatnonzero(self.left != DEAD)
+        since = self.since(self.rests.word[leaving])
+        return {rest: self.rests.inside(rest, at) for rest, at in zip(leaving.tolist(), since.tolist())}
+
+    @cached_property
+    def plain(self) -> list[tuple[int, np.ndarray]]:
+        """The states in which tokens leave, each with the rests that complete no other key, shape (E,) bool."""
+        states = np.unique(self.left[self.left != DEAD]).tolist()
+        return [(state, (self.left == state) & ~self.rests.has_another_key) for state in states]
+
+    @cached_property
+    def two_keys(self) -> list[int]:
+        """The rests that complete another key."""
+        return np.flatnonzero((self.left != DEAD) & self.rests.has_another_key).tolist()
+
+    @cached_property
+    def rests_by_text(self) -> dict[str, list[int]]:
+        """The same rests by the text read until then, of a JSON string that was between two characters."""
         found: dict[str, list[int]] = {}
-        for inside, ids in self.leavers_by_inside.items():
-            found.setdefault(json.loads(b'"' + inside), []).extend(ids)
+        for rest, inside in self.insides.items():
+            found.setdefault(json.loads(b'"' + inside), []).append(rest)
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes."""
+        return 2 * self.ids.nbytes + self.left.nbytes + 3 * len(self.vocabulary) * (self.stay is not None)
+
+
+class Splits:
+    """The splits that a vocabulary keeps: those used last, up to KEPT_BYTES.
+
+    Attributes:
+        wanted: (automaton, node, state) of which a walk turned out to be long.
+    """
+
+    def __init__(self):
+        self.wanted: set[Hashable] = set()
+        self._known: dict[Hashable, Split] = {}
+        self._bytes = 0
+
+    def __call__(self, vocabulary: Vocabulary, node, automaton: ByteAutomaton, state: int, rests: Rests) -> Split:
+        key = (automaton, node, state, rests)
+        found = self._known.get(key)
+        if found is None:
+            found = _split(vocabulary, node, automaton, state, rests)
+            self._bytes += found.nbytes
+            while self._bytes > KEPT_BYTES and self._known:
+                self._bytes -= self._known.pop(next(iter(self._known))).nbytes
+                self.wanted.clear()
+        else:
+            del self._known[key]  # the one used last is dropped last
+        self._known[key] = found
         return found
 
 
-def split(vocabulary: Vocabulary, node: Node, automaton: ByteAutomaton, state: int) -> Split:
-    """Splits the tokens below `node`, whose bytes so far led to `state`; found once and kept with the vocabulary."""
-    known, key = vocabulary.splits, (automaton, node, state)
-    if key in known:
-        known[key] = known.pop(key)  # the one used last is dropped last
-    else:
-        known[key] = _split(vocabulary, node, automaton, state)
-        if len(known) * len(vocabulary) > KEPT_BYTES:
-            del known[next(iter(known))]
-    return known[key]
+class _Reading:
+    """Reads the tokens below a node level by level: all prefixes of one length are advanced with one gather.
+
+    States are numbered as by ByteAutomaton.advance. While most prefixes of a level are alive all are carried along,
+    side by side as they lie; then only those that are; and the last few are read byte by byte.
+    """
+
+    CROWD = 1 / 6  # of the prefixes of a level
+    FEW = 16  # prefixes
+
+    def __init__(self, vocabulary: Vocabulary, automaton: ByteAutomaton, these: Rests):
+        self.vocabulary, self.automaton, self.rests = vocabulary, automaton, these
+        self.words, self.begun, self.ends, self.scarce = [NOTHING], [NOTHING], [NOTHING], [NOTHING]
+        self.left = np.full(len(these.token), DEAD, dtype=np.int32)
+        self.left_begun = np.zeros(len(these.token), dtype=np.uint16)
+
+    def run(self, starts: dict[int, np.ndarray], start: int) -> None:
+        """Reads everything below some prefixes, from one state of the automaton."""
+        if len(starts) == 1:
+            ((depth, places),) = starts.items()
+            if len(places) and places[-1] - places[0] == len(places) - 1:
+                self.crowd(depth, int(places[0]), int(places[-1]) + 1, start)
+                return
+        prefixes = before = counts = NOTHING
+        for depth in range(min(starts, default=0), max(starts, default=-1) + 1):
+            fresh = starts.get(depth, NOTHING)
+            prefixes = np.concatenate([prefixes, fresh])
+            order = np.argsort(prefixes)
+            before = np.concatenate([before, np.full(len(fresh), start + 1)])[order]
+            counts = np.concatenate([counts, np.zeros(len(fresh), dtype=np.intp)])[order]
+            prefixes, before, counts = self.step(depth, prefixes[order], before, counts)
+        self.alive(depth + 1, prefixes, before, counts)
+
+    def crowd(self, depth: int, begin: int, end: int, start: int) -> None:
+        """Reads a range of prefixes that lie side by side, dead ones included, until few are alive."""
+        before = np.full(end - begin, start + 1)
+        counts = np.zeros(end - begin, dtype=np.intp)
+        while end > begin:
+            level = self.vocabulary.levels[depth]
+            states = self.automaton.advance(before, level.byte[begin:end])
+            alive = np.flatnonzero(states)
+            if len(alive) < self.CROWD * (end - begin):
+                prefixes, before, counts = alive + begin, before[alive], counts[alive]
+                self.alive(depth, prefixes, before, counts)
+                return
+            counts = self.note(depth, slice(begin, end), before, states, counts)
+            depth += 1
+            above, begin, end = begin, int(level.child[begin]), int(level.child[end])
+            if end > begin:
+                parent = self.vocabulary.levels[depth].parent[begin:end] - above
+                before, counts = states.take(parent), counts.take(parent)
+
+    def alive(self, depth: int, prefixes: np.ndarray, before: np.ndarray, counts: np.ndarray) -> None:
+        """Reads some prefixes until they are dead or few."""
+        while len(prefixes) > self.FEW:
+            prefixes, before, counts = self.step(depth, prefixes, before, counts)
+            depth += 1
+        for prefix, state, count in zip(prefixes.tolist(), before.tolist(), counts.tolist()):
+            level = self.vocabulary.levels[depth]
+            for word in range(int(level.first[prefix]), int(level.after[prefix])):
+                self.word(word, depth, state - 1, count)
+
+    def step(self, depth: int, prefixes: np.ndarray, before: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
+        """One level further: the prefixes below, the states before their last byte, the characters begun."""
+        level = self.vocabulary.levels[depth]
+        states = self.automaton.advance(before, level.byte[prefixes])
+        alive = np.flatnonzero(states)
+        prefixes, states = prefixes[alive], states[alive]
+        counts = self.note(depth, prefixes, before[alive], states, counts[alive])
+        first = level.child[prefixes]
+        size = level.child[prefixes + 1] - first
+        offset = np.repeat(first - np.cumsum(size) + size, size)
+        return np.arange(len(offset)) + offset, np.repeat(states, size), np.repeat(counts, size)
+
+    def note(self, depth: int, prefixes, before: np.ndarray, states: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Notes which tokens end here and which leave here; returns the characters begun, the last byte included."""
+        is_boundary, is_complete, is_final = self.automaton.flags(states)
+        complete = is_complete[states]
+        counts = counts + (is_boundary[before] & ~complete)
+        staying = states != 0
+        if complete.any():
+            numbers, where = self.rests.by_cut.get(depth + 1, (NOTHING, NOTHING))
+            if isinstance(prefixes, slice):
+                at = where - prefixes.start
+                inside = (at >= 0) & (at < len(states))
+                numbers, at = numbers[inside], at[inside]
+            else:
+                at = np.minimum(np.searchsorted(prefixes, where), len(prefixes) - 1)
+                inside = prefixes[at] == where
+                numbers, at = numbers[inside], at[inside]
+            leaves = complete[at]
+            self.left[numbers[leaves]] = states[at[leaves]] - 1
+            self.left_begun[numbers[leaves]] = counts[at[leaves]]
+            if self.automaton.is_quoted:
+                staying &= ~is_final[states]
+        words = self.vocabulary.levels[depth].token[prefixes]
+        ended = np.flatnonzero(staying & (words >= 0))
+        self.words.append(words[ended])
+        self.begun.append(counts[ended])
+        self.ends.append(states[ended] - 1)
+        if self.automaton.is_scarce is not None:
+            few = np.array([False, *(self.automaton.is_scarce(key) for key in self.automaton.keys)])
+            self.scarce.append(words[ended[few[states[ended]]]])
+        return counts
+
+    def word(self, word: int, depth: int, state: int, count: int) -> None:
+        """Reads one token from its byte number `depth` on."""
+        automaton, text = self.automaton, self.vocabulary.sorted_tokens[word]
+        for at in range(depth, len(text)):
+            after = automaton.row(state)[text[at]]
+            if after == DEAD:
+                return
+            is_complete = automaton.labels[after] is not None
+            count += automaton.boundary[state] and not is_complete
+            if is_complete:
+                for rest in self.rests.at.get((word, at + 1), ()):
+                    self.left[rest], self.left_begun[rest] = after, count
+            state = after
+        if not (automaton.is_quoted and automaton.is_final(state)):
+            self.words.append(np.array([word]))
+            self.begun.append(np.array([count]))
+            self.ends.append(np.array([state]))
+            if automaton.is_scarce is not None and automaton.is_scarce(automaton.keys[state]):
+                self.scarce.append(np.array([word]))
 
 
-def _split(vocabulary: Vocabulary, node: Node, automaton: ByteAutomaton, start: int) -> Split:
-    """Level by level: all live prefixes of one length are advanced with one gather."""
-    is_counted = automaton is FREE_STRING
-    stay = np.zeros(len(vocabulary.sorted_tokens), dtype=bool)
-    begun = np.zeros(len(vocabulary.sorted_tokens), dtype=np.uint16)
-    leave: dict[Hashable, Rest] = {}
-    two_keys: list[int] = []
-    scarce: list[int] = []
-    depth = node.depth
-    prefixes = np.arange(node.begin, node.end)
-    before = np.full(len(prefixes), start)
-    counts = np.zeros(len(prefixes), dtype=np.uint16)
-    while len(prefixes):
-        level = vocabulary.levels[depth]
-        depth += 1
-        states = automaton.advance(before, level.byte[prefixes])
-        boundary = np.array(automaton.boundary)
-        complete = np.array([label is not None for label in automaton.labels])
-        alive = states >= 0
-        before, prefixes, states, counts = before[alive], prefixes[alive], states[alive], counts[alive]
-        counts = counts + (boundary[before] & ~complete[states])
-        final = complete.copy()
-        for state in np.unique(states[complete[states]]):
-            final[state] = automaton.is_final(state)
-        for i in np.flatnonzero(complete[states]):
-            skip = 0 if final[states[i]] else int(level.token[prefixes[i]] >= 0)
-            rests = leave.setdefault(automaton.labels[states[i]], Rest())
-            for token in range(level.first[prefixes[i]] + skip, level.after[prefixes[i]]):
-                word = vocabulary.sorted_tokens[token]
-                for token_id in vocabulary.ids_of[token]:
-                    leaver = Leaver(token_id, word[node.depth : depth], int(counts[i]))
-                    rests.below(word[depth:]).leavers.append(leaver)
-                    if _TWO_KEYS.search(word, depth):
-                        two_keys.append(token_id)
-        inside = ~final[states]
-        prefixes, states, counts = prefixes[inside], states[inside], counts[inside]
-        token = level.token[prefixes]
-        stay[token[token >= 0]] = True
-        if automaton.is_scarce is not None:
-            few = np.array([automaton.is_scarce(key) for key in automaton.keys])
-            scarce += [i for index in token[(token >= 0) & few[states]] for i in vocabulary.ids_of[index]]
-        begun[token[token >= 0]] = counts[token >= 0]
-        first, size = level.child[prefixes], level.child[prefixes + 1] - level.child[prefixes]
-        before, counts = np.repeat(states, size), np.repeat(counts, size)
-        prefixes = np.arange(len(before)) + np.repeat(first - (np.cumsum(size) - size), size)
-    return Split(vocabulary.spread(stay), vocabulary.spread(begun) if is_counted else None, leave, two_keys, scarce)
+def _split(vocabulary: Vocabulary, node, automaton: ByteAutomaton, start: int, rests: Rests) -> Split:
+    reading = _Reading(vocabulary, automaton, rests)
+    starts = node.prefixes()
+    reading.run(starts, start)
+    ids, which = vocabulary.with_twins(np.concatenate(reading.words))
+    begun = np.concatenate(reading.begun).astype(np.uint16)[which]
+    ends = np.concatenate(reading.ends).astype(np.int32)[which]
+    scarce = np.concatenate(reading.scarce).tolist()
+    return Split(vocabulary, rests, starts, ids, begun, ends, reading.left, reading.left_begun, scarce)

@@ -48,7 +48,15 @@ def build_levels(sorted_tokens: Sequence[bytes]) -> list[Level]:
         first, after = present[starts], present[np.append(starts[1:], len(present)) - 1] + 1
         token = np.where(size[first] == depth + 1, first, -1)
         above[present] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(present))))
-        columns.append({"parent": parent[starts], "byte": byte[starts], "token": token, "first": first, "after": after})
+        columns.append(
+            {
+                "parent": parent[starts],
+                "byte": byte[starts].astype(np.intp),
+                "token": token,
+                "first": first,
+                "after": after,
+            }
+        )
     levels = []
     for column, below in zip(columns, [*columns[1:], {"parent": np.zeros(0, dtype=np.int64)}]):
         child = np.searchsorted(below["parent"], np.arange(len(column["parent"]) + 1))
@@ -61,29 +69,77 @@ class Node:
 
     Attributes:
         depth: length of its prefix in bytes.
+        index: its place in levels[depth - 1].
         begin, end: its children in levels[depth] lie from begin up to, not including, end.
-        token: index of the token that ends here in the sorted tokens, or -1.
-        size: how many tokens go through here.
+        size: how many different tokens go through here.
+        is_leaf: whether none of them goes on.
+        ids: the ids of the tokens that end here.
     """
 
-    __slots__ = ("_children", "_levels", "begin", "depth", "end", "size", "token")
+    __slots__ = ("_children", "_ids_of", "_levels", "begin", "depth", "end", "ids", "index", "is_leaf", "size")
 
-    def __init__(self, levels: list[Level], depth: int = 0, index: int = 0):
-        self._levels, self._children, self.depth = levels, None, depth
+    def __init__(self, levels: list[Level], ids_of: list[list[int]], depth: int = 0, index: int = 0):
+        self._levels, self._ids_of, self._children = levels, ids_of, None
+        self.depth, self.index, self.ids = depth, index, []
         if depth == 0:
-            self.token, self.begin, self.end = -1, 0, len(levels[0].byte) if levels else 0
-            self.size = int(levels[0].after[-1]) if levels else 0
+            self.begin, self.end, self.size = 0, len(levels[0].byte) if levels else 0, len(ids_of)
         else:
             level = levels[depth - 1]
-            self.token, self.size = int(level.token[index]), int(level.after[index] - level.first[index])
             self.begin, self.end = int(level.child[index]), int(level.child[index + 1])
+            self.size = int(level.after[index] - level.first[index])
+            if level.token[index] >= 0:
+                self.ids = ids_of[level.token[index]]
+        self.is_leaf = self.begin == self.end
 
     @property
     def children(self) -> dict[int, Node]:
         """The nodes one byte further, by that byte."""
         if self._children is None:
-            indices = range(self.begin, self.end)
             self._children = {
-                int(self._levels[self.depth].byte[i]): Node(self._levels, self.depth + 1, i) for i in indices
+                int(self._levels[self.depth].byte[i]): Node(self._levels, self._ids_of, self.depth + 1, i)
+                for i in range(self.begin, self.end)
             }
         return self._children
+
+    def prefixes(self) -> dict[int, np.ndarray]:
+        """The prefixes one byte further: by depth their places in levels[depth]."""
+        return {self.depth: np.arange(self.begin, self.end)}
+
+
+class Bundle:
+    """Several nodes read as one: what may follow after any of their prefixes. Attributes as those of Node.
+
+    Args:
+        nodes: not one of them below another.
+    """
+
+    __slots__ = ("_children", "ids", "is_leaf", "nodes", "size")
+
+    def __init__(self, nodes: Sequence[Node]):
+        self.nodes, self._children = nodes, None
+        self.ids = [i for node in nodes for i in node.ids]
+        self.size = sum(node.size for node in nodes)
+        self.is_leaf = all(node.is_leaf for node in nodes)
+
+    @property
+    def children(self) -> dict[int, Node | Bundle]:
+        """The nodes one byte further, by that byte."""
+        if self._children is None:
+            found: dict[int, list[Node]] = {}
+            for node in self.nodes:
+                for byte, child in node.children.items():
+                    found.setdefault(byte, []).append(child)
+            self._children = {byte: bundled(nodes) for byte, nodes in found.items()}
+        return self._children
+
+    def prefixes(self) -> dict[int, np.ndarray]:
+        """The prefixes one byte further: by depth their places in levels[depth]."""
+        found: dict[int, list[np.ndarray]] = {}
+        for node in self.nodes:
+            found.setdefault(node.depth, []).append(np.arange(node.begin, node.end))
+        return {depth: np.sort(np.concatenate(places)) for depth, places in found.items()}
+
+
+def bundled(nodes: Sequence[Node]) -> Node | Bundle:
+    """Some nodes as one."""
+    return nodes[0] if len(nodes) == 1 else Bundle(nodes)

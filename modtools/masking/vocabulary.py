@@ -19,6 +19,8 @@ import numpy as np
 from modtools.errors import UsageError
 from modtools.masking.trie import Level, Node, build_levels
 
+_BLANKS = re.compile(rb"[ \t\n\r]+")
+
 
 class Vocabulary:
     """The tokens of one tokenizer.
@@ -46,7 +48,8 @@ class Vocabulary:
                 ids.append(i)
         self.ids = np.array(ids, dtype=np.int64)
         self.twins = np.array(twins, dtype=np.int64).reshape(-1, 2)
-        self.splits: dict = {}  # for modtools.masking.split
+        self.splits = None  # for modtools.masking.allowed
+        self.rests: dict = {}  # for modtools.masking.rests
         self.blanks: dict = {}  # for modtools.masking.blanks
 
     @classmethod
@@ -87,19 +90,28 @@ class Vocabulary:
     @cached_property
     def root(self) -> Node:
         """The root of the same trie, for walks in Python."""
-        return Node(self.levels)
+        return Node(self.levels, self.ids_of)
 
     @cached_property
     def single_bytes(self) -> frozenset[int]:
         """The bytes that are tokens by themselves."""
         return frozenset(token[0] for token in self.sorted_tokens if len(token) == 1)
 
-    def spread(self, values: np.ndarray) -> np.ndarray:
-        """From the sorted tokens, shape (len(sorted_tokens),), to token ids, shape (V,); 0 for ids without bytes."""
-        spread = np.zeros(len(self.tokens), dtype=values.dtype)
-        spread[self.ids] = values
-        spread[self.twins[:, 1]] = values[self.twins[:, 0]]
-        return spread
+    def with_twins(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """From places in sorted_tokens, shape (n,), to the ids of all tokens with those bytes, and their places in
+        `words`; both of shape (m,)."""
+        which, ids = np.arange(len(words)), self.ids[words]
+        if len(self.twins):
+            place = np.full(len(self.ids), -1)
+            place[words] = which
+            twins = self.twins[place[self.twins[:, 0]] >= 0]
+            which, ids = np.concatenate([which, place[twins[:, 0]]]), np.concatenate([ids, twins[:, 1]])
+        return ids, which
+
+    @cached_property
+    def longest_blanks(self) -> int:
+        """The most blanks that stand side by side in a token."""
+        return max((len(run) for token in self.sorted_tokens for run in _BLANKS.findall(token)), default=0)
 
     @cached_property
     def ids_of(self) -> list[list[int]]:
