@@ -68,7 +68,7 @@ def compile_grammar(
         networks = list(builder.networks.values())
         _refuse_endless(text, rules, networks)
     bottom = Root(builder.cells, Value("text"), 0).cell(read=True)
-    start = builder.cells(networks[0], START, bottom)
+    start = networks[0].start(bottom)
     return Grammar("a grammar", start, frozenset(builder.needs))
 
 
@@ -168,7 +168,7 @@ class _Builder:
             what = self.schemas[what]
         compiler = Compiler(Schema(what), self.cells, self.blanks, self.ordered)
         try:
-            document = Document(compiler.root())
+            document = Document(self.cells, compiler.root())
         except SchemaError as error:
             self.refuse(at, error)
         self.needs |= JSON_BYTES | compiler.spelled

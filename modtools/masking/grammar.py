@@ -104,9 +104,7 @@ class Grammar:
         if state is None:
             if len(self._states) > self.MAX_STATES:
                 self._states.clear()  # only sharing is lost
-            unfolded = frozenset(after for cell in cells for after in cell.machine.unfold(cell))
-            state = State(self, cells) if unfolded == cells else self.state(unfolded)
-            self._states[cells] = state
+            state = self._states[cells] = State(self, cells)
         return state
 
     def accepts(self, text: bytes) -> bool:

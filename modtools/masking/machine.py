@@ -93,10 +93,6 @@ class Machine:
             legal |= coming[0].opening
         return legal | BLANKS if self.room_for_blanks(cell) else legal
 
-    def unfold(self, cell: Cell) -> tuple[Cell, ...]:
-        """The cells it stands for: itself, or all that may come next where it is but a place between two parts."""
-        return (cell,)
-
     def room_for_blanks(self, cell: Cell) -> int:
         """How many blanks may stand here, between two parts of a document; 0 inside a part."""
         return 0

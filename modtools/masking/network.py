@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from modtools.masking.budget import spend
-from modtools.masking.byte_automaton import ByteAutomaton
 from modtools.masking.machine import Cell, Cells, Machine, Scalar, Value
 
 START = 0
@@ -18,26 +17,27 @@ START = 0
 class Terminal(Scalar):
     """A text, a pattern or prose: never empty, since a network has an edge around what may be empty."""
 
-    def __init__(self, cells: Cells, automaton: ByteAutomaton, name: str):
-        super().__init__(cells, automaton, name)
-        self.start = 0
-
     def describe(self, cell: Cell) -> str:
-        return f"before {self.name}" if cell.data == self.start else super().describe(cell)
+        return f"before {self.name}" if cell.data == 0 else super().describe(cell)
 
 
 class Document(Machine):
     """The place before a JSON value; no blanks stand around it."""
 
-    def __init__(self, value: Value):
-        self.value, self.start = value, None
-        self._opening = frozenset().union(*(machine.opening for machine in value.alternatives))
+    def __init__(self, cells: Cells, value: Value):
+        self.cells, self.value = cells, value
+
+    def start(self, below: Cell) -> Cell:
+        return self.cells(self, None, below)
 
     def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
         return self.value.begin(cell.below, byte)
 
-    def legal(self, cell: Cell) -> frozenset[int]:
-        return self._opening
+    def own(self, cell: Cell) -> frozenset[int]:
+        return frozenset()
+
+    def coming(self, cell: Cell) -> tuple[Value, Cell]:
+        return self.value, cell.below
 
     def describe(self, cell: Cell) -> str:
         return "before a JSON value"
@@ -53,7 +53,7 @@ class Network(Machine):
     """
 
     def __init__(self, cells: Cells, name: str):
-        self.cells, self.name, self.start = cells, name, START
+        self.cells, self.name = cells, name
         self.edges: list[tuple[tuple[Machine, int], ...]] = []
         self.ends: list[bool] = []
 
@@ -78,12 +78,15 @@ class Network(Machine):
         """The cell before a part. A rule with nothing left to read is not kept waiting."""
         if network.edges[after]:
             below = self.cells(network, after, below)
-        return self.cells(part, part.start, below)
+        return part.start(below)
+
+    def start(self, below: Cell) -> Cell:
+        return self.cells(self, START, below)
 
     def step(self, cell: Cell, byte: int) -> tuple[Cell, ...]:
-        return tuple(after for at in self.unfold(cell) for after in at.machine.step(at, byte))
+        return tuple(after for at in self.unfold(cell) for after in at.after(byte))
 
-    def legal(self, cell: Cell) -> frozenset[int]:
+    def own(self, cell: Cell) -> frozenset[int]:
         return frozenset().union(*(at.machine.legal(at) for at in self.unfold(cell)))
 
     def is_complete(self, cell: Cell) -> bool:

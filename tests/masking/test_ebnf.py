@@ -261,4 +261,4 @@ def test_a_state_is_told_in_words_from_the_innermost_part_outwards():
     assert state.describe() == (
         "in an object, after a key; keys so far: name; still required: arguments < in the rule call < after the value"
     )
-    assert "before prose" in compiled("prose and then a call").start.describe()
+    assert compiled("prose and then a call").start.describe() == "in the rule reply < after the value"
