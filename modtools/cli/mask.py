@@ -1,4 +1,4 @@
-"""Command mask: whether a document is in the language of a schema's mask, and why."""
+"""Command mask: whether a document is in the language of a schema's or a grammar's mask, and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from modtools.records import read_json
 
 
 def mask(
-    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="A file with a JSON Schema.")],
+    schema: Annotated[
+        Path, typer.Argument(metavar="SCHEMA", help="A file with a JSON Schema, or a grammar: FILE.ebnf.")
+    ],
     check: Annotated[
         str, typer.Option(metavar="FILE", help="A document to judge; - reads it from standard input.")
     ] = "",
@@ -27,15 +29,18 @@ def mask(
     property_order: Annotated[str, typer.Option(help="any, or declared.")] = "any",
     json_file: JsonOption = None,
 ) -> None:
-    """Judge a document or explain a prefix against the grammar of a schema's mask. Exit 1 where it is refused."""
-    from modtools.masking import compile_json_schema
+    """Judge a document or explain a prefix against the mask of a schema or a grammar. Exit 1 where it is refused."""
+    from modtools.masking import compile_grammar, compile_json_schema
     from modtools.masking.explain import allowed_tokens, read_text
 
     if bool(check) == (explain is not None):
         raise UsageError("mask takes either --check FILE or --explain PREFIX")
     if vocabulary not in ("embedded", "none"):
         raise UsageError(f"--vocabulary {vocabulary!r}: expected embedded or none")
-    grammar = compile_json_schema(read_json(schema), whitespace, property_order)
+    if schema.suffix == ".ebnf":
+        grammar = compile_grammar(_text("SCHEMA", schema), None, whitespace, property_order)
+    else:
+        grammar = compile_json_schema(read_json(schema), whitespace, property_order)
     text = _document(check) if check else explain.encode("utf-8")
     reading = read_text(grammar, text)
     data = {"accepted": reading.accepted, "state": reading.state, "refused_because": reading.refused_because}
@@ -71,9 +76,20 @@ def mask(
 
 
 def _document(source: str) -> bytes:
-    if source == "-":
-        return sys.stdin.buffer.read()
+    return sys.stdin.buffer.read() if source == "-" else _file("--check", Path(source))
+
+
+def _file(argument: str, path: Path) -> bytes:
     try:
-        return Path(source).read_bytes()
+        return path.read_bytes()
     except OSError as error:
-        raise UsageError(f"--check {source}: {error.strerror}; expected a file, or - for standard input") from error
+        raise UsageError(
+            f"{argument} {path}: {error.strerror}; expected a file (--check - is standard input)"
+        ) from error
+
+
+def _text(argument: str, path: Path) -> str:
+    try:
+        return _file(argument, path).decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{argument} {path}: no UTF-8 at byte {error.start}; save it as UTF-8") from error

@@ -1,7 +1,9 @@
-"""From a schema or a pattern to the tokens that are allowed next: byte automata, and masks over a vocabulary."""
+"""From a schema, a pattern or a grammar to the tokens that are allowed next: byte automata, and masks over a vocabulary."""
 
 from modtools.masking.budget import BudgetError
+from modtools.masking.context_free import compile_grammar
 from modtools.masking.document import SchemaError
+from modtools.masking.ebnf import GrammarError
 from modtools.masking.grammar import Grammar, compile_json_schema, compile_regex
 from modtools.masking.pattern import PatternError
 from modtools.masking.restrictions import RESTRICTIONS, Restriction
@@ -11,10 +13,12 @@ __all__ = [
     "RESTRICTIONS",
     "BudgetError",
     "Grammar",
+    "GrammarError",
     "PatternError",
     "Restriction",
     "SchemaError",
     "Vocabulary",
+    "compile_grammar",
     "compile_json_schema",
     "compile_regex",
 ]

@@ -15,6 +15,7 @@ from modtools.masking.counted import CountedString
 from modtools.masking.free_keys import SCARCE
 from modtools.masking.grammar import State
 from modtools.masking.machine import FREE_STRING, Cell, Scalar
+from modtools.masking.network import Network
 from modtools.masking.object import FreeKey
 from modtools.masking.rests import QUOTED, Rests, rests
 from modtools.masking.split import Splits
@@ -84,6 +85,10 @@ class _Walk:
         machine = cell.machine
         if isinstance(machine, Scalar):
             self.scalar(machine, cell.data, cell.below, node)
+            return
+        if isinstance(machine, Network):
+            for before in machine.unfold(cell):
+                self.below(before, node)
             return
         if self.can_split and node.size >= WIDE_TOKENS:
             if isinstance(machine, CountedString) and cell.data[0]:

@@ -79,7 +79,7 @@ def _frames(cell: Cell | None) -> list[str]:
 
 
 class Grammar:
-    """A language of byte strings; made by compile_json_schema or compile_regex.
+    """A language of byte strings; made by compile_json_schema, compile_regex or compile_grammar.
 
     Attributes:
         name: of what it was made.
@@ -119,6 +119,14 @@ class Grammar:
         return Matcher(self, vocabulary)
 
 
+def check_options(whitespace: int, property_order: str) -> None:
+    """Raises UsageError for options that compile_json_schema does not know."""
+    if property_order not in ("any", "declared"):
+        raise UsageError(f"property_order is {property_order!r}, expected 'any' or 'declared'")
+    if not isinstance(whitespace, int) or whitespace < 0:
+        raise UsageError(f"whitespace is {whitespace!r}, expected a number of characters from 0")
+
+
 def compile_json_schema(schema: Any, whitespace: int = 64, property_order: str = "any") -> Grammar:
     """The documents that a JSON Schema (2020-12, or 7 where it says so) accepts, but for RESTRICTIONS.
 
@@ -132,11 +140,7 @@ def compile_json_schema(schema: Any, whitespace: int = 64, property_order: str =
         BudgetError: more than 2 s or 50,000 states to compile.
         UsageError: a wrong argument.
     """
-    if property_order not in ("any", "declared"):
-        raise UsageError(f"property_order is {property_order!r}, expected 'any' or 'declared'")
-    if not isinstance(whitespace, int) or whitespace < 0:
-        raise UsageError(f"whitespace is {whitespace!r}, expected a number of characters from 0")
-
+    check_options(whitespace, property_order)
     with budget():
         cells = Cells()
         compiler = Compiler(Document(schema), cells, whitespace, property_order == "declared")

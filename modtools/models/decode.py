@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modtools.errors import ModtoolsError
 from modtools.models.model import Finish, Request, Sampling, cut_at_stop
-from modtools.models.sampling import choose, log_probability
+from modtools.models.sampling import allowed_set, choose, legal_mass, log_probability
 
 if TYPE_CHECKING:
     import torch
@@ -78,6 +77,7 @@ class Reply:
     index: int
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    legal_mass: list[float] = field(default_factory=list)
     text: str = ""
     finish: Finish | None = None
 
@@ -125,12 +125,16 @@ def _take_token(
     logprobs: bool,
 ) -> None:
     """Samples one token for one row and says whether the reply is finished."""
-    mask = reply.request.mask
-    allowed = None if mask is None else _allowed(reply, len(logits))
+    mask, allowed = reply.request.mask, None
+    if mask is not None:
+        where = f"request {reply.index}, token {len(reply.token_ids)} of the reply"
+        allowed = allowed_set(mask, len(logits), ends, where)
     token_id = choose(logits, sampling.temperature, reply.request.rng, allowed)
     reply.token_ids.append(token_id)
     if logprobs:
         reply.logprobs.append(log_probability(logits, token_id))
+        if allowed is not None:
+            reply.legal_mass.append(legal_mass(logits, allowed))
     if token_id in ends:
         reply.finish = "stop"
         reply.text = to_text(reply.token_ids[:-1])
@@ -145,18 +149,3 @@ def _take_token(
             reply.text, reply.finish = before_stop, "stop"
         elif at_limit:
             reply.finish = "length"
-
-
-def _allowed(reply: Reply, head_size: int) -> np.ndarray:
-    """The mask's allowed set, widened to the network's head."""
-    allowed = np.asarray(reply.request.mask.allowed(), dtype=bool)
-    where = f"request {reply.index}, token {len(reply.token_ids)} of the reply"
-    if allowed.ndim != 1 or len(allowed) > head_size:
-        raise ModtoolsError(f"{where}: the mask has shape {allowed.shape}, expected at most ({head_size},)")
-    if not allowed.any():
-        accepting = "accepting" if reply.request.mask.is_accepting() else "not accepting"
-        raise ModtoolsError(
-            f"{where}: the mask allows no token, not even end-of-sequence (its state is {accepting}); "
-            "a mask that can get stuck is not maximal for this vocabulary"
-        )
-    return np.pad(allowed, (0, head_size - len(allowed)))

@@ -76,6 +76,7 @@ class HuggingFaceModel:
                 finish=reply.finish,
                 usage=Usage(len(prompt), 0, len(reply.token_ids), tuple(self.count_messages(request.messages))),
                 logprobs=tuple(reply.logprobs) if logprobs else None,
+                legal_mass=tuple(reply.legal_mass) if logprobs and request.mask is not None else None,
             )
             for request, reply, prompt in zip(requests, replies, prompts)
         ]

@@ -133,6 +133,9 @@ class Generation:
         usage: counted tokens.
         logprobs: natural log of each sampled token's probability under the unmasked distribution at
             temperature 1; None unless asked for.
+        legal_mass: for each sampled token Z_t, the probability at temperature 1 of the allowed set it was taken from;
+            None unless log-probabilities were asked for under a mask. Then, in bits, the masked reply's surprisal
+            at temperature 1 is sum(-log2 p) + sum(log2 Z_t).
     """
 
     text: str
@@ -140,6 +143,7 @@ class Generation:
     finish: Finish
     usage: Usage
     logprobs: tuple[float, ...] | None = None
+    legal_mass: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)

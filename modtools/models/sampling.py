@@ -1,8 +1,16 @@
-"""One token out of a row of logits."""
+"""One token out of a row of logits, and what a mask does to the row before."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+from modtools.errors import ModtoolsError
+
+if TYPE_CHECKING:
+    from modtools.models.model import TokenMask
 
 
 def choose(logits: np.ndarray, temperature: float, rng: np.random.Generator | None, allowed: np.ndarray | None) -> int:
@@ -15,7 +23,7 @@ def choose(logits: np.ndarray, temperature: float, rng: np.random.Generator | No
         allowed: booleans (V,), the allowed set, not empty; None allows every token. It acts before sampling.
     """
     if allowed is not None:
-        logits = np.where(allowed, logits, -np.inf)
+        logits = masked(logits, allowed)
     if temperature == 0:
         return int(logits.argmax())
     weights = np.exp((logits - logits.max()) / temperature)
@@ -23,6 +31,40 @@ def choose(logits: np.ndarray, temperature: float, rng: np.random.Generator | No
     place = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
     last = np.searchsorted(cumulative, cumulative[-1])  # the last token of positive weight: rounding may pass it
     return int(min(place, last))
+
+
+def masked(logits: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """z' = z on the allowed set, otherwise minus infinity; both of shape (V,). Top-k and top-p come after it."""
+    return np.where(allowed, logits, -np.inf)
+
+
+def legal_mass(logits: np.ndarray, allowed: np.ndarray) -> float:
+    """Z_t, the probability at temperature 1 that the unmasked next token is in the allowed set; both of shape (V,)."""
+    weights = np.exp(logits - logits.max())
+    return float(weights[allowed].sum() / weights.sum())
+
+
+def allowed_set(mask: TokenMask, head_size: int, ends: Collection[int], where: str) -> np.ndarray:
+    """The allowed set of a mask, widened to the network's head: shape (head_size,) bool.
+
+    Where the mask allows one end-of-sequence token, it allows all of them: a model may know several, a vocabulary one.
+
+    Raises:
+        ModtoolsError: the mask does not fit the head, or allows nothing; the message begins with `where`.
+    """
+    own = np.asarray(mask.allowed(), dtype=bool)
+    if own.ndim != 1 or len(own) > head_size:
+        raise ModtoolsError(f"{where}: the mask has shape {own.shape}, expected at most ({head_size},)")
+    if not own.any():
+        accepting = "accepting" if mask.is_accepting() else "not accepting"
+        raise ModtoolsError(
+            f"{where}: the mask allows no token, not even end-of-sequence (its state is {accepting}); "
+            "a mask that can get stuck is not maximal for this vocabulary"
+        )
+    allowed = np.pad(own, (0, head_size - len(own)))
+    ending = list(ends)
+    allowed[ending] = allowed[ending].any()
+    return allowed
 
 
 def log_probability(logits: np.ndarray, token_id: int) -> float:

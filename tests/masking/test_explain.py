@@ -81,3 +81,14 @@ def test_a_keyword_that_cannot_be_honoured_is_named(tmp_path):
     (tmp_path / "s.json").write_text('{"properties": {"a": {"not": {"type": "string"}}}}')
     result = command(str(tmp_path / "s.json"), "--explain", "")
     assert result.returncode == 2 and b"not at /properties/a" in result.stderr
+
+
+def test_a_grammar_is_judged_and_explained_as_a_schema_is(tmp_path):
+    (tmp_path / "call.ebnf").write_text('reply = until("<call>") "<call>" json({"type": "integer"}) "</call>"')
+    path = str(tmp_path / "call.ebnf")
+    assert command(path, "--check", "-", stdin=b"so <call>12</call>").returncode == 0
+    bad = command(path, "--check", "-", stdin=b"so <call>12/</call>")
+    assert bad.returncode == 1 and b"byte 11 ('/') cannot follow; one of '0123456789<' can" in bad.stdout
+    (tmp_path / "call.ebnf").write_text("reply = call")
+    broken = command(path, "--explain", "", "--vocabulary", "none")
+    assert broken.returncode == 2 and b"line 1, column 9: there is no rule call; the rules are: reply" in broken.stderr
