@@ -148,7 +148,7 @@ def _take_token(
 
 
 def _allowed(reply: Reply, head_size: int) -> np.ndarray:
-    """The mask's allowed set, widened to the network's head."""
+    """The mask's allowed set, checked; the network's head may be wider."""
     allowed = np.asarray(reply.request.mask.allowed(), dtype=bool)
     where = f"request {reply.index}, token {len(reply.token_ids)} of the reply"
     if allowed.ndim != 1 or len(allowed) > head_size:
@@ -159,4 +159,4 @@ def _allowed(reply: Reply, head_size: int) -> np.ndarray:
             f"{where}: the mask allows no token, not even end-of-sequence (its state is {accepting}); "
             "a mask that can get stuck is not maximal for this vocabulary"
         )
-    return np.pad(allowed, (0, head_size - len(allowed)))
+    return allowed

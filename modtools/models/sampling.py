@@ -12,10 +12,15 @@ def choose(logits: np.ndarray, temperature: float, rng: np.random.Generator | No
         logits: shape (V,), float64.
         temperature: 0 takes the largest logit, the lowest id among equals; above 0 samples at this temperature.
         rng: gives one uniform number; unused at temperature 0.
-        allowed: booleans (V,), the allowed set, not empty; None allows every token. It acts before sampling.
+        allowed: booleans, shape (V,) or shorter, the allowed set, not empty; what lies beyond is not allowed; None
+            allows every token. It acts before sampling.
     """
     if allowed is not None:
-        logits = np.where(allowed, logits, -np.inf)
+        best = int(logits.argmax()) if temperature == 0 else len(logits)
+        if best < len(allowed) and allowed[best]:  # the usual case, at no cost
+            return best
+        ids = np.flatnonzero(allowed)
+        return int(ids[choose(logits[ids], temperature, rng, None)])
     if temperature == 0:
         return int(logits.argmax())
     weights = np.exp((logits - logits.max()) / temperature)
