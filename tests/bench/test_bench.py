@@ -105,6 +105,13 @@ def test_all_engines_agree_on_masks_where_their_languages_agree(tokenizer):
     assert {name for name, tokens in masks.items() if tokens != masks["ours"]} == set()
 
 
+def test_without_llguidance_there_is_no_headline(tokenizer):
+    sample, mask = importlib.import_module("bench.sample"), importlib.import_module("bench.mask")
+    samples = [sample.Sample("call", CALL, ('{"path": "b"}',))]
+    data = mask.measure(samples, ["49k"], limit_s=1.0, engines=["ours"], load=lambda name: tokenizer)
+    assert data["ratio"] is None and set(data["vocabularies"]["49k"]["engines"]) == {"ours"}
+
+
 def test_documents_are_written_in_declared_order():
     sample = importlib.import_module("bench.sample")
     schema = {"properties": {"a": {}, "b": {"items": {"properties": {"c": {}, "d": {}}}}}}

@@ -20,12 +20,18 @@ from typing import Any
 import psutil
 from bench.engines import ENGINES, Refused, Tokens
 
+from modtools.errors import ModtoolsError
+
 LOAD_LIMIT_S = 300
-GRACE_S = 2.0  # a worker stops by itself between two masks; what takes this much longer hangs inside one
+GRACE_S = 1.0  # a worker stops by itself between two masks; what takes this much longer hangs inside one
 POLL_S = 0.01  # how often memory is looked at
 # Walked before anything is measured: each engine computes what belongs to the vocabulary.
 WARM_UP = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "number"}}}
 WARM_UP_DOCUMENT = {"a": "a string, é", "b": 1.5, "c": [None, True, {"d": "e"}]}
+
+
+class LoadError(ModtoolsError):
+    """An engine ends or hangs while it is loaded."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +91,11 @@ class Worker:
         self._process: multiprocessing.Process | None = None
 
     def run(self, job: Job, limit_s: float) -> Outcome:
-        """Compiles and walks, in a new process where the last one was killed.
-
-        Raises:
-            RuntimeError: the engine cannot even be loaded with this vocabulary.
-        """
-        if self._process is None:
-            self.start()
+        """Compiles and walks, in a new process where the last one was killed."""
         outcome = Outcome()
         try:
+            if self._process is None:
+                self.start()
             self._connection.send((job, limit_s))
             for kind, content in self._messages(limit_s + GRACE_S):
                 if kind == "first":
@@ -105,13 +107,19 @@ class Worker:
         except TimeoutError:
             outcome.reason = f"killed after {limit_s + GRACE_S:g} s"
             self.stop()
+        except LoadError as error:
+            outcome.status, outcome.reason = "crashed", str(error)
         except (EOFError, ConnectionError):
             outcome.status, outcome.reason = "crashed", "its process ended"
             self.stop()
         return outcome
 
     def start(self) -> None:
-        """Loads the engine in a new process and warms it up."""
+        """Loads the engine in a new process and warms it up.
+
+        Raises:
+            LoadError: it cannot be loaded with this vocabulary.
+        """
         spawn = multiprocessing.get_context("spawn")
         self._connection, theirs = spawn.Pipe()
         arguments = (theirs, self.engine, self.tokens, self.eos_id)
@@ -126,7 +134,9 @@ class Worker:
             list(self._messages(LOAD_LIMIT_S))
         except (EOFError, ConnectionError, TimeoutError) as error:
             self.stop()
-            raise RuntimeError(f"{self.engine} could not be loaded with a vocabulary of {len(self.tokens)}") from error
+            raise LoadError(
+                f"{self.engine} cannot be loaded with {len(self.tokens)} tokens; --engines leaves it out"
+            ) from error
         self.load_s = time.perf_counter() - started
 
     def stop(self) -> None:
