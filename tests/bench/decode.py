@@ -8,11 +8,12 @@ Each run compiles its schema anew: what a grammar remembers starts empty, what b
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from bench.clocks import CLOCKS
+
 from modtools.masking import Vocabulary, compile_json_schema
 from modtools.models import Message, Request, Sampling
 from modtools.models.decode import decode
@@ -39,21 +40,21 @@ PROMPT = "Write JSON only: a list of calls of the tools read_file and search, ab
 class TimedMask:
     """A matcher that adds up its own seconds."""
 
-    def __init__(self, matcher: Any):
-        self.matcher, self.spent_s, self.steps = matcher, 0.0, 0
+    def __init__(self, matcher: Any, clock: Callable[[], float]):
+        self.matcher, self.clock, self.spent_s, self.steps = matcher, clock, 0.0, 0
         self.is_accepting = matcher.is_accepting
 
     def allowed(self) -> np.ndarray:
-        started = time.perf_counter()
+        started = self.clock()
         allowed = self.matcher.allowed()
-        self.spent_s += time.perf_counter() - started
+        self.spent_s += self.clock() - started
         self.steps += 1
         return allowed
 
     def advance(self, token_id: int) -> None:
-        started = time.perf_counter()
+        started = self.clock()
         self.matcher.advance(token_id)
-        self.spent_s += time.perf_counter() - started
+        self.spent_s += self.clock() - started
 
 
 def measure(
@@ -62,6 +63,7 @@ def measure(
     batches: Sequence[int] = (1, 15),
     steps: int = 40,
     runs: int = 10,
+    clock: str = "wall",
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> dict[str, Any]:
     """Measures all batch sizes.
@@ -70,6 +72,7 @@ def measure(
         model: a HuggingFaceModel.
         vocabulary: its tokens.
         steps: tokens a reply; runs: replies an arm.
+        clock: a name from CLOCKS.
         progress: called with the batch, the runs done and their number.
 
     Returns:
@@ -82,8 +85,8 @@ def measure(
         for run in range(runs + 1):
             progress(f"batch of {rows}:", n * (runs + 1) + run, total)
             for arm in ("free", "masked") if run % 2 else ("masked", "free"):
-                made = _masks(vocabulary, rows) if arm == "masked" else [None] * rows
-                seconds = _step_seconds(model, made, steps)
+                made = _masks(vocabulary, rows, CLOCKS[clock]) if arm == "masked" else [None] * rows
+                seconds = _step_seconds(model, made, steps, CLOCKS[clock])
                 if run > 0:  # the first run warms up
                     times[arm].append(seconds)
                     masks += [mask for mask in made if mask is not None]
@@ -102,17 +105,17 @@ def measure(
     }
 
 
-def _masks(vocabulary: Vocabulary, rows: int) -> list[TimedMask]:
+def _masks(vocabulary: Vocabulary, rows: int, clock: Callable[[], float]) -> list[TimedMask]:
     grammar = compile_json_schema(SCHEMA, whitespace=1)
-    return [TimedMask(grammar.matcher(vocabulary)) for _ in range(rows)]
+    return [TimedMask(grammar.matcher(vocabulary), clock) for _ in range(rows)]
 
 
-def _step_seconds(model: Any, masks: Sequence[TimedMask | None], steps: int) -> np.ndarray:
+def _step_seconds(model: Any, masks: Sequence[TimedMask | None], steps: int, clock: Callable[[], float]) -> np.ndarray:
     """Seconds of each step but the prompt's and the last, shape (steps - 2,)."""
     calls = [(Message("user", PROMPT.format(row)),) for row in range(len(masks))]
     requests = [Request(call, mask=mask) for call, mask in zip(calls, masks)]
     prompts, starts = [model.prompter.encode(call) for call in calls], []
-    hook = model.network.register_forward_pre_hook(lambda *_: starts.append(time.perf_counter()))
+    hook = model.network.register_forward_pre_hook(lambda *_: starts.append(clock()))
     try:
         decode(model.network, prompts, requests, Sampling(max_tokens=steps), frozenset(), model.prompter.decode)
     finally:

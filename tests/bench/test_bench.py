@@ -119,7 +119,7 @@ def test_documents_are_written_in_declared_order():
     assert text == '{"a": 4, "b": [{"c": 3, "d": 2}], "z": 1}'
 
 
-def test_a_missing_vocabulary_is_left_out_aloud_with_the_command_to_run(tmp_path, monkeypatch, tokenizer):
+def test_a_missing_vocabulary_says_how_to_get_it(tmp_path, monkeypatch):
     from modtools.errors import MissingPieceError
 
     vocabularies = importlib.import_module("bench.vocabularies")
@@ -133,11 +133,11 @@ def test_a_masked_step_is_measured_against_a_free_one():
     from modtools.models.embedded import vocabulary
 
     decode = importlib.import_module("bench.decode")
-    data = decode.measure(load_model("embedded", device="cpu"), vocabulary(), batches=(1, 2), steps=5, runs=1)
-    assert set(data["batches"]) == {"1", "2"} and data["better"] == "lower"
-    for figures in data["batches"].values():
-        assert figures["ratio"] == pytest.approx(figures["masked_step_ms"] / figures["free_step_ms"])
-        assert 0 < figures["mask_us_per_row"] < figures["masked_step_ms"] * 1e3
+    data = decode.measure(load_model("embedded", device="cpu"), vocabulary(), batches=(2,), steps=5, runs=1)
+    assert data["better"] == "lower"
+    figures = data["batches"]["2"]
+    assert data["ratio"] == figures["ratio"] == pytest.approx(figures["masked_step_ms"] / figures["free_step_ms"])
+    assert 0 < figures["mask_us_per_row"] < figures["masked_step_ms"] * 1e3
 
 
 @pytest.mark.parametrize("command", ["mask", "decode"])
