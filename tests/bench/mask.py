@@ -22,7 +22,7 @@ from bench.worker import WARM_UP, WARM_UP_DOCUMENT, Job, Outcome, Worker
 from modtools.errors import MissingPieceError
 from modtools.masking import Vocabulary
 
-LONGEST_DOCUMENT = 400  # tokens; what comes after is cut off, as by a limit of the reply
+LONGEST_DOCUMENT = 400  # tokens; what comes after is not walked
 NOTES = (
     "A mask's time is that of the engine's own form: ours an array of booleans, the others' a bit mask or a list of "
     "ids; unpacking theirs into booleans is timed apart and not in the ratios.",
@@ -112,7 +112,7 @@ def _one_vocabulary(
 
     def job(sample: Sample) -> Job:
         encoded = [tokenizer.encode(text, add_special_tokens=False) for text in sample.documents]
-        return Job(sample.schema, [ids[:LONGEST_DOCUMENT] for ids in encoded], clock)
+        return Job(sample.schema, [[*ids, vocabulary.eos_id][:LONGEST_DOCUMENT] for ids in encoded], clock)
 
     warm_up = job(Sample("warm-up", WARM_UP, (json.dumps(WARM_UP_DOCUMENT, ensure_ascii=False),)))
     workers = {engine: Worker(engine, vocabulary.tokens, vocabulary.eos_id, warm_up) for engine in engines}

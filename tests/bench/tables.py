@@ -8,11 +8,11 @@ from typing import Any
 from rich.table import Table
 
 
-def _number(value: float | None, digits: int = 3) -> str:
+def _number(value: float | None) -> str:
     """Three significant digits, never as a power of ten."""
     if value is None:
         return "-"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def mask_tables(data: dict[str, Any]) -> Iterator[Table]:

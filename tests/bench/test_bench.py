@@ -112,6 +112,15 @@ def test_without_llguidance_there_is_no_headline(tokenizer):
     assert data["ratio"] is None and set(data["vocabularies"]["49k"]["engines"]) == {"ours"}
 
 
+def test_a_document_that_is_longer_than_what_is_walked_still_counts(tokenizer):
+    sample, mask = importlib.import_module("bench.sample"), importlib.import_module("bench.mask")
+    long = json.dumps([f"word {i}" for i in range(mask.LONGEST_DOCUMENT)])
+    samples = [sample.Sample("words", {"type": "array", "items": {"type": "string"}}, (long,))]
+    data = mask.measure(samples, ["49k"], limit_s=20.0, engines=["llguidance"], load=lambda name: tokenizer)
+    paired = data["vocabularies"]["49k"]["paired_with_llguidance"]
+    assert (paired["documents"], paired["masks"]) == (1, mask.LONGEST_DOCUMENT)
+
+
 def test_documents_are_written_in_declared_order():
     sample = importlib.import_module("bench.sample")
     schema = {"properties": {"a": {}, "b": {"items": {"properties": {"c": {}, "d": {}}}}}}

@@ -37,7 +37,7 @@ class LoadError(ModtoolsError):
 
 @dataclass(frozen=True)
 class Job:
-    """A schema and the token ids of its valid documents; the clock is a name from CLOCKS."""
+    """A schema and its valid documents as token ids, end-of-sequence included; the clock is a name from CLOCKS."""
 
     schema: Any
     documents: Sequence[Sequence[int]]
@@ -46,7 +46,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Walk:
-    """One document, walked. Times in seconds; entry i of each list is about step i, the last is end-of-sequence.
+    """One document, walked. Times in seconds; entry i of each list is about step i.
 
     Attributes:
         ended: "accepted", "refused" (a mask left out the next token, or the engine gave up), or "limit".
@@ -179,7 +179,7 @@ def _serve(connection: Connection, name: str, tokens: Tokens, eos_id: int) -> No
     connection.send(("done", None))
     job, limit_s = connection.recv()
     engine = ENGINES[name](tokens, eos_id)
-    for message in _work(engine, eos_id, job, limit_s):
+    for message in _work(engine, job, limit_s):
         connection.send(message)
     gc.collect()
     gc.freeze()  # as a server does: what belongs to the vocabulary is not looked through again and again
@@ -189,11 +189,11 @@ def _serve(connection: Connection, name: str, tokens: Tokens, eos_id: int) -> No
         except EOFError:
             return
         gc.collect()
-        for message in _work(engine, eos_id, job, limit_s):
+        for message in _work(engine, job, limit_s):
             connection.send(message)
 
 
-def _work(engine: Any, eos_id: int, job: Job, limit_s: float) -> Iterator[tuple[str, Any]]:
+def _work(engine: Any, job: Job, limit_s: float) -> Iterator[tuple[str, Any]]:
     text, deadline, clock = json.dumps(job.schema), time.monotonic() + limit_s, CLOCKS[job.clock]
     try:
         started = clock()
@@ -209,7 +209,7 @@ def _work(engine: Any, eos_id: int, job: Job, limit_s: float) -> Iterator[tuple[
     first = (raw, masked - compiled)
     facts = getattr(walk, "facts", dict)
     for ids in job.documents:
-        walked = _walk(walk, [*ids, eos_id], first, deadline, clock)
+        walked = _walk(walk, ids, first, deadline, clock)
         first = None
         yield "walk", walked
         if walked.ended == "limit":
