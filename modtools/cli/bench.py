@@ -33,9 +33,9 @@ class Clock(StrEnum):
 ClockOption = Annotated[Clock, typer.Option(help="cpu: processor time, for a busy machine; not on Windows.")]
 
 
-@app.command("mask", epilog="Example: modtools bench mask --schemas 40 --vocabularies 49k --json mask.json")
+@app.command("mask", epilog="Example: modtools bench mask --engines llguidance --all --json mask.json")
 def mask_command(
-    schemas: Annotated[int, typer.Option(min=1, help="How many schemas to draw from the sample.")] = 30,
+    schemas: Annotated[int, typer.Option(min=1, help="How many schemas to draw from the sample.")] = 20,
     every: Annotated[bool, typer.Option("--all", help="Take every schema of the sample; long.")] = False,
     seed: Annotated[int, typer.Option(help="Of the draw, and of the engines' order.")] = 0,
     vocabularies: Annotated[str, typer.Option(help="Some of 49k, 128k, 200k, with commas.")] = "49k,128k,200k",
