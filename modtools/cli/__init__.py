@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 import modtools
-from modtools.cli import lab, setup
-from modtools.cli.mask import mask
+from modtools.cli import bench, lab, setup
 from modtools.cli.common import EXIT_MISSING
+from modtools.cli.mask import mask
 from modtools.errors import ModtoolsError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app = typer.Typer(
 )  # fmt: skip
 setup.register(app)
 app.add_typer(lab.app, name="lab", rich_help_panel="Lab")
+app.add_typer(bench.app, name="bench", rich_help_panel="Course")
 app.command(rich_help_panel="Interfaces", epilog="Example: modtools mask schema.json --check document.json")(mask)
 
 

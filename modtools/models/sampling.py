@@ -20,10 +20,15 @@ def choose(logits: np.ndarray, temperature: float, rng: np.random.Generator | No
         logits: shape (V,), float64.
         temperature: 0 takes the largest logit, the lowest id among equals; above 0 samples at this temperature.
         rng: gives one uniform number; unused at temperature 0.
-        allowed: booleans (V,), the allowed set, not empty; None allows every token. It acts before sampling.
+        allowed: booleans, shape (V,) or shorter, the allowed set, not empty; what lies beyond is not allowed; None
+            allows every token. It acts before sampling.
     """
     if allowed is not None:
-        logits = masked(logits, allowed)
+        best = int(logits.argmax()) if temperature == 0 else len(logits)
+        if best < len(allowed) and allowed[best]:  # the usual case, at no cost
+            return best
+        ids = np.flatnonzero(allowed)
+        return int(ids[choose(logits[ids], temperature, rng, None)])
     if temperature == 0:
         return int(logits.argmax())
     weights = np.exp((logits - logits.max()) / temperature)
@@ -61,7 +66,8 @@ def allowed_set(mask: TokenMask, head_size: int, ends: Collection[int], where: s
             f"{where}: the mask allows no token, not even end-of-sequence (its state is {accepting}); "
             "a mask that can get stuck is not maximal for this vocabulary"
         )
-    allowed = np.pad(own, (0, head_size - len(own)))
+    allowed = np.zeros(head_size, dtype=bool)
+    allowed[: len(own)] = own
     ending = list(ends)
     allowed[ending] = allowed[ending].any()
     return allowed

@@ -33,6 +33,7 @@ def test_temperature_0_takes_the_first_of_the_likeliest_and_draws_nothing():
     rng = np.random.default_rng(0)
     assert choose(np.array([0.0, 2.0, 2.0]), 0, rng, None) == 1
     assert choose(np.array([0.0, 2.0, 2.0]), 0, rng, np.array([True, False, True])) == 2
+    assert choose(np.array([3.0, 3.0, 5.0]), 0, rng, np.array([True, True])) == 0
     assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
 
 

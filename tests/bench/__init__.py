@@ -1,0 +1,1 @@
+"""Benchmarks: this kit beside other engines, and masked beside plain decoding. `modtools bench` runs them."""

@@ -1,0 +1,159 @@
+"""The benchmarks measure what they say: real engines, real documents, a hanging engine stopped and counted."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CALL = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}, "mode": {"enum": ["text", "bytes"]}, "line": {"type": "integer"}},
+    "required": ["path"],
+    "additionalProperties": False,
+}
+# Hundreds of optional strings of bounded length: as one regular expression without counters, that is a huge automaton.
+UNROLLED = {"type": "array", "items": {"type": "string", "minLength": 500, "maxLength": 2000}, "maxItems": 500}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bench():
+    """Makes `bench` importable, as the command does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "tests"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    """The embedded model's."""
+    from modtools.models.fetch import fetch
+
+    fetch()
+    return importlib.import_module("bench.vocabularies").load_tokenizer("49k")
+
+
+@pytest.fixture(scope="module")
+def figures(tokenizer):
+    """A run over three schemas: one that all engines take, one that only some can finish, one that we refuse."""
+    sample, mask = importlib.import_module("bench.sample"), importlib.import_module("bench.mask")
+    documents = ('{"path": "a/é.py", "mode": "text", "line": 12}', '{"path": "b"}')
+    samples = [
+        sample.Sample("call", CALL, documents),
+        sample.Sample("unrolled", UNROLLED, ('["' + "a" * 500 + '"]',)),
+        sample.Sample("negation", {"not": {"type": "string"}}, ("1",)),
+    ]
+    return mask.measure(samples, ["49k"], limit_s=1.0, load=lambda name: tokenizer)
+
+
+def test_every_engine_walks_the_same_steps(figures, tokenizer):
+    engines = figures["vocabularies"]["49k"]["engines"]
+    assert set(engines) == {"ours", "llguidance", "xgrammar", "outlines_core", "lm_format_enforcer"}
+    steps = sum(
+        len(tokenizer.encode(text)) + 1 for text in ('{"path": "a/é.py", "mode": "text", "line": 12}', '{"path": "b"}')
+    )
+    for engine in set(engines) - {"ours"}:
+        paired = figures["vocabularies"]["49k"][f"paired_with_{engine}"]
+        assert paired["documents"] >= 2 and paired["masks"] >= steps, engine
+
+
+def test_the_headline_is_the_ratio_of_the_paired_means(figures):
+    data = figures["vocabularies"]["49k"]
+    paired = data["paired_with_llguidance"]
+    assert figures["better"] == "lower"
+    assert (
+        figures["ratio"]
+        == data["mean_ratio_to_llguidance"]
+        == pytest.approx(paired["ours_us"]["mean"] / paired["theirs_us"]["mean"])
+    )
+
+
+def test_an_engine_that_hangs_is_stopped_counted_and_loaded_again(figures):
+    outlines = figures["vocabularies"]["49k"]["engines"]["outlines_core"]
+    assert outlines["schemas"]["limit"] == 1 and outlines["not_walked"]["unrolled"].startswith("limit")
+    assert outlines["documents"]["accepted"] == 2
+
+
+def test_what_an_engine_refuses_is_named_with_its_reason(figures):
+    ours = figures["vocabularies"]["49k"]["engines"]["ours"]
+    assert ours["schemas"] == {"compiled": 2, "refused": 1, "limit": 0, "crashed": 0}
+    assert "not" in ours["not_walked"]["negation"]
+
+
+def test_all_engines_agree_on_masks_where_their_languages_agree(tokenizer):
+    """After the first character of a key that must be `path`, the same tokens are allowed by all of them."""
+    from modtools.masking import Vocabulary
+
+    engines = importlib.import_module("bench.engines")
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    schema = {**CALL, "required": ["path", "mode", "line"]}
+    ids = tokenizer.encode('{"p')
+    masks = {}
+    for name, engine in engines.ENGINES.items():
+        walk = engine(vocabulary.tokens, vocabulary.eos_id).compile(schema, json.dumps(schema))
+        for token_id in ids:
+            assert walk.allows(walk.mask(), token_id), name
+            walk.advance(token_id)
+        allowed = walk.unpack(walk.mask())
+        masks[name] = {vocabulary.tokens[i] for i in allowed.nonzero()[0]}
+    assert {name for name, tokens in masks.items() if tokens != masks["ours"]} == set()
+
+
+def test_without_llguidance_there_is_no_headline(tokenizer):
+    sample, mask = importlib.import_module("bench.sample"), importlib.import_module("bench.mask")
+    samples = [sample.Sample("call", CALL, ('{"path": "b"}',))]
+    data = mask.measure(samples, ["49k"], limit_s=1.0, engines=["ours"], load=lambda name: tokenizer)
+    assert data["ratio"] is None and set(data["vocabularies"]["49k"]["engines"]) == {"ours"}
+
+
+def test_a_document_that_is_longer_than_what_is_walked_still_counts(tokenizer):
+    sample, mask = importlib.import_module("bench.sample"), importlib.import_module("bench.mask")
+    long = json.dumps([f"word {i}" for i in range(mask.LONGEST_DOCUMENT)])
+    samples = [sample.Sample("words", {"type": "array", "items": {"type": "string"}}, (long,))]
+    data = mask.measure(samples, ["49k"], limit_s=20.0, engines=["llguidance"], load=lambda name: tokenizer)
+    paired = data["vocabularies"]["49k"]["paired_with_llguidance"]
+    assert (paired["documents"], paired["masks"]) == (1, mask.LONGEST_DOCUMENT)
+
+
+def test_documents_are_written_in_declared_order():
+    sample = importlib.import_module("bench.sample")
+    schema = {"properties": {"a": {}, "b": {"items": {"properties": {"c": {}, "d": {}}}}}}
+    text = json.dumps(sample._in_order(schema, {"z": 1, "b": [{"d": 2, "c": 3}], "a": 4}))
+    assert text == '{"a": 4, "b": [{"c": 3, "d": 2}], "z": 1}'
+
+
+def test_a_missing_vocabulary_says_how_to_get_it(tmp_path, monkeypatch):
+    from modtools.errors import MissingPieceError
+
+    vocabularies = importlib.import_module("bench.vocabularies")
+    monkeypatch.setenv("MODTOOLS_CACHE", str(tmp_path))
+    with pytest.raises(MissingPieceError, match="--fetch"):
+        vocabularies.load_tokenizer("200k")
+
+
+def test_a_masked_step_is_measured_against_a_free_one():
+    from modtools.models import load_model
+    from modtools.models.embedded import vocabulary
+
+    decode = importlib.import_module("bench.decode")
+    data = decode.measure(load_model("embedded", device="cpu"), vocabulary(), batches=(2,), steps=5, runs=1)
+    assert data["better"] == "lower"
+    figures = data["batches"]["2"]
+    assert data["ratio"] == figures["ratio"] == pytest.approx(figures["masked_step_ms"] / figures["free_step_ms"])
+    assert 0 < figures["mask_us_per_row"] < figures["masked_step_ms"] * 1e3
+
+
+@pytest.mark.parametrize("command", ["mask", "decode"])
+def test_outside_a_checkout_it_says_what_to_do(tmp_path, command):
+    code = "from modtools.cli import main; main()"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, "bench", command], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 2 and "clone" in done.stderr
