@@ -28,7 +28,7 @@ from modtools.models import Message, Request, Sampling, load_model
 
 model = load_model("embedded")
 ASK = (
-    Message("system", 'You call tools. The arguments of read_file are {"path": "<relative path>"}.'),
+    Message("system", 'You call tools. read_file takes {"path": "<file>"}.'),
     Message("user", "Read the file shop/prices.py. Answer with the arguments of read_file as JSON."),
 )
 free = model.generate([Request(ASK)], Sampling(max_tokens=40))[0]
@@ -179,7 +179,9 @@ from modtools.models.embedded import vocabulary
 vocab = vocabulary()
 printed = [token for token in vocab.tokens if token and token.lstrip(b" \t\r\n").startswith(b'"path"')]
 print(len(vocab), "tokens,", len(printed), 'of them begin with "path"')
-print("with a quote and a p:", sum(bool(token) and token.lstrip(b" \t\r\n").startswith(b'"p') for token in vocab.tokens))
+print(
+    "with a quote and a p:", sum(bool(token) and token.lstrip(b" \t\r\n").startswith(b'"p') for token in vocab.tokens)
+)
 
 # %% [markdown] id="as-printed-note"
 # The mask is empty. A decoder with that mask is stuck after one brace, on a schema with one key. No token of this
@@ -206,12 +208,14 @@ def shape(token):
 for name, grammar in grammars.items():
     mask = mask_after(grammar, b"{")
     shapes = Counter(shape(vocab.tokens[i]) for i in mask.nonzero()[0])
-    print(f"{name}: {mask.sum()} allowed, {shapes['_']} of blanks only; the others:")
-    print("   ", {form: count for form, count in shapes.most_common() if form != "_"})
+    others = sorted(shapes - Counter({"_": shapes["_"]}), key=lambda form: (len(form), form))
+    print(
+        f"{name}: {mask.sum()} allowed, {shapes['_']} of blanks only, {len(others)} others: {others[:3]} {others[-5:]}"
+    )
 
 # %% [markdown] id="after-brace-note"
-# Closed: blanks, a quote, blanks and a quote. Nothing more. Open: also a quote with letters behind it, since any key
-# may come first, and even the empty key with its colon.
+# (`_` stands for blanks.) Closed: blanks, a quote, blanks and a quote. Nothing more. Open: also a quote with other
+# characters behind it, since any key may come first, and even `"":`, the empty key with its colon.
 
 # %% [markdown] id="walk"
 # ### State by state
@@ -251,6 +255,7 @@ for prefix in (b'{"', b'{"pa', b'{"path'):
 # The module says: inside the string every token without an unescaped quote is allowed. Let us list what is refused, by
 # the first byte that cannot follow.
 
+
 # %% id="refused"
 def reason(state, token):
     """Why a token is refused in a string."""
@@ -270,7 +275,8 @@ examples = {}
 for i in np.flatnonzero(~mask):
     examples.setdefault(reason(state, vocab.tokens[i]), []).append(vocab.tokens[i])
 for why, tokens in sorted(examples.items()):
-    print(f"{len(tokens):4} {why:35} such as {sorted(filter(None, tokens), key=len)[-3:]}")
+    shortest = sorted(filter(None, tokens), key=lambda token: (len(token), token))[:3]
+    print(f"{len(tokens):4} {why:35} {shortest or ''}")
 
 # %% [markdown] id="refused-note"
 # Tokens without any quote are refused too: a raw line end must be written `\n` in JSON, and a token that begins in the
@@ -315,18 +321,20 @@ print(wanted.sum(), "tokens; bytes read at most:", sum(len(token) for token in v
 # Rung 1. Many tokens begin alike. A *trie* holds each common beginning once: a node is a prefix, its children are one
 # byte longer. A walk reads each prefix once, and drops all tokens below a byte that cannot follow.
 
+
 # %% id="rung-trie"
 def by_trie(state):
     readable = np.zeros(len(vocab.sorted_tokens), dtype=bool)
-    pending = [(state, vocab.root)]
+    pending, found = [(state, vocab.root)], []
     while pending:
         before, node = pending.pop()
         for byte, child in node.children.items():
             after = before.step(byte)
             if after is not None:
                 if child.token >= 0:
-                    readable[child.token] = True
+                    found.append(child.token)
                 pending.append((after, child))
+    readable[found] = True
     return vocab.spread(readable)
 
 
@@ -338,6 +346,7 @@ print("prefixes in the trie:", sum(len(level.byte) for level in vocab.levels))
 # lookup in a table (state, byte) -> state moves them all. The longest token decides how many lookups there are.
 #
 # The table numbers the states as they are met, and fills a row when it is first asked for.
+
 
 # %% id="table"
 class Table:
@@ -402,7 +411,9 @@ print("lookups:", len(vocab.levels), "| rows of the table that were filled:", ta
 
 # %% id="rung-split"
 safe = np.array([i not in (None, vocab.eos_id) and vocab.facts(i).is_string_safe for i in range(len(vocab))])
-others = Vocabulary.from_bytes([None if safe[i] else token for i, token in enumerate(vocab.tokens)], eos_id=vocab.eos_id)
+others = Vocabulary.from_bytes(
+    [None if safe[i] else token for i, token in enumerate(vocab.tokens)], eos_id=vocab.eos_id
+)
 
 
 def by_split(state):
@@ -430,13 +441,16 @@ assert (by_cache(STRING) == wanted).all()
 print("the same state after 'shop' and after 'shop/prices':", STRING is STRING.read(b"/prices"))
 
 # %% [markdown] id="measure-intro"
-# Now the measurement, on your machine. Each rung's time is the least of several runs, after the automaton's rows and the
-# trie have been filled once, so that only the mask itself is timed.
+# Now the measurement, on your machine, in two states: inside the string, where 48,770 tokens are allowed, and after
+# `{"`, where 4 are. Each time is the least of several runs, after the automaton's rows and the trie have been filled, so
+# that only the mask itself is timed.
 
 # %% id="measure" tags=["live", "nbval-ignore-output"]
 import time
 
 from modtools.figures import Figure, canvas
+
+KEY = grammars["closed"].start.read(b'{"')
 
 
 def least_us(function, runs):
@@ -450,28 +464,40 @@ def least_us(function, runs):
 
 
 RUNGS = {
-    "0 trial of every token": (by_trial, 3),
-    "1 trie walk in Python": (by_trie, 3),
+    "0 trial of every token": (by_trial, 4),
+    "1 trie walk in Python": (by_trie, 4),
     "2 numpy, level by level": (by_level, 20),
     "3 string-safe tokens once": (by_split, 50),
-    "4 cached by state": (by_cache, 1000),
+    "4 kept with the state": (by_cache, 1000),
 }
-costs_us = {name: least_us(lambda: rung(STRING), runs) for name, (rung, runs) in RUNGS.items()}
-with canvas(height_in=3.0) as (drawing, axes):
-    bars = axes.barh(list(costs_us), list(costs_us.values()), hatch="//", edgecolor="white")
-    axes.bar_label(bars, [f"{cost:,.3g}" for cost in costs_us.values()], padding=3)
+by_level(KEY)
+kept[KEY] = by_trie(KEY)
+string_us = {name: least_us(lambda: rung(STRING), runs) for name, (rung, runs) in RUNGS.items()}
+key_us = {name: least_us(lambda: rung(KEY), runs) for name, (rung, runs) in RUNGS.items() if rung is not by_split}
+with canvas(height_in=4.0) as (drawing, axes):
+    for costs_us, shift, hatch, where in ((string_us, -0.2, "", "inside a string"), (key_us, 0.2, "//", 'after {"')):
+        rows = [list(RUNGS).index(name) + shift for name in costs_us]
+        bars = axes.barh(rows, list(costs_us.values()), 0.38, hatch=hatch, edgecolor="white", label=where)
+        axes.bar_label(bars, [f"{cost:,.3g}" for cost in costs_us.values()], padding=3)
     axes.set(xscale="log", xlabel="microseconds per mask, log scale", xlim=(0.01, 2e6))
+    axes.set(yticks=range(len(RUNGS)), yticklabels=list(RUNGS))
     axes.invert_yaxis()
-said = "; ".join(f"{name}: {cost:,.3g}" for name, cost in costs_us.items())
-Figure(drawing, f"Cost of one mask inside a string, 49,152 tokens, in microseconds. {said}.")
+    axes.legend(loc="lower right")
+said = "; ".join(f"{name} {cost:,.3g} and {key_us.get(name, float('nan')):,.3g}" for name, cost in string_us.items())
+said = said.replace("nan", "not used")
+Figure(drawing, f'Microseconds for one mask over 49,152 tokens, inside a string and after {{": {said}.')
 
 # %% [markdown] id="measure-note"
 # Every rung is a different idea: share prefixes, let numpy do the loop, do once what does not depend on the state,
-# remember. Note the last one's limit. The cache is empty when a request begins, and keys and punctuation bring new
-# states all the time, so the cold cost still counts.
+# remember.
 #
-# In narrow states the order turns round. After `{"` only four tokens live, and the Python trie walk looks at a few
-# nodes, while numpy pays for its calls. So the kit walks narrow states in Python and splits wide ones.
+# Compare the two states. Inside the string next to nothing is dropped, so the trie saves little or nothing: it visits
+# most of its 100,297 prefixes, each with Python's overhead. After `{"` nearly everything is dropped at the first byte.
+# There the trie walk is the quickest cold rung, and numpy pays for its calls. So the kit walks narrow states in Python,
+# and splits wide ones.
+#
+# Note the last rung's limit. The cache is empty when a request begins, and keys and punctuation bring new states all
+# the time, so the cold cost still counts.
 
 # %% id="all-states"
 # The rungs agree in every state of the walk, not only in this one; the split is for the string only.
@@ -494,13 +520,16 @@ from modtools.models.decode import Context
 
 matcher, context = grammars["closed"].matcher(vocab), Context(model.network, rows=1)
 logits, written, masses = context.extend([model.prompter.encode(ASK)])[0, -1], b"", []
-for step in range(16):
+for step in range(20):
     mask = matcher.allowed()
     p = np.exp(logits - logits.max())
     p /= p.sum()
     masses.append(p[: len(vocab)][mask].sum())
     wish, token = int(p.argmax()), choose(logits, 0, None, mask)
-    print(f"{step:2} Z_t {masses[-1]:.4g}  {vocab.tokens[token]!r:14} " + ("" if wish == token else f"not {vocab.tokens[wish]}"))
+    print(
+        f"{step:2} Z_t {masses[-1]:.4g}  {vocab.tokens[token]!r:14} "
+        + ("" if wish == token else f"not {vocab.tokens[wish]}")
+    )
     matcher.advance(token)
     if matcher.is_finished:
         break
@@ -510,12 +539,13 @@ assert all(0 < mass <= 1.000001 for mass in masses) and grammars["closed"].start
 print(written.decode())
 
 # %% [markdown] id="loop-note"
-# On our machine the first step had the least mass: about one hundredth of the model's probability lay on texts that
-# begin a JSON object. After the brace the model went along, and most later steps had a Z_t near one. The mask pushes
-# where the model would not have gone, and is nearly free elsewhere.
+# On our machine (CPU, bfloat16) the mask pushed hard three times. At the first step about one hundredth of the model's
+# probability lay on texts that begin a JSON object. At the key it wanted `name`, and the schema has only `path`. In
+# between Z_t is near one: there the mask costs nothing.
 #
-# Look at the end. The document is complete, and the model goes on writing line ends. That is allowed: JSON may be
-# followed by blanks, and the grammar permits 64 of them. A mask guarantees the language and nothing else; it does not
+# The third time is the end. The document was complete, and the model wanted to write a program after it. The mask left
+# it blanks and end-of-sequence, and of those it took line ends, while Z_t fell to millionths. That is allowed: JSON may
+# be followed by blanks, and the grammar permits 64 of them. A mask guarantees the language and nothing else; it does not
 # make a model stop. A grammar can help, by permitting less.
 
 # %% [markdown] id="beside-intro"
@@ -538,12 +568,12 @@ for name, grammar in MASKS.items():
         jsonschema.validate(json.loads(reply.text), OPEN)
 
 # %% [markdown] id="beside-note"
-# On our machine: without a mask a program. With the open schema valid beginnings of an object that had other keys and no
-# `path` yet: the claim about `other_key`, met in the wild. With the closed schema the right key. With room for three
-# blanks the model reached the end of the document and stopped.
+# On our machine: without a mask a program. With the open schema a valid beginning with the keys `name` and
+# `description`, and no `path` yet: the claim about `other_key`, met in the wild. With the closed schema the right key.
+# With room for three blanks the reply ended, because nothing else was left.
 #
-# Then look at the value. It named a file that was not asked for and does not exist. The grammar knows the schema, not
-# the disk. Syntax moved into the decoder; looking whether the file is there stays with the harness.
+# Then look at the value: `shop/prices.json`. We asked for `shop/prices.py`. The grammar knows the schema, not the
+# question and not the disk. Syntax moved into the decoder; looking whether the file is there stays with the harness.
 #
 # And a mask does not prevent truncation. The next cell cuts a masked reply off. What came is a valid beginning and no
 # document.
@@ -551,7 +581,7 @@ for name, grammar in MASKS.items():
 # %% id="cut"
 cut = DOCUMENT[:14]
 reading = read_text(grammars["closed"], cut)
-print(reading.accepted, "|", reading.refused_because)
+print(f"a document: {reading.accepted} | {reading.state}")
 assert not reading.accepted and reading.read == len(cut)
 
 # %% [markdown] id="explorer-intro"

@@ -64,9 +64,9 @@ def _ring(x: float, radius: float):
 
 
 def _arrow(axes, source: int, target: int, label: str) -> None:
-    """An arc above for a step to the right, below for one to the left, a loop on top for none."""
+    """An arc above for a step to the right, below for one to the left, a loop below for none."""
     if source == target:
-        ends, bend, place = ((source - 0.12, 0.23), (source + 0.12, 0.23)), -1.9, (source, 0.58)
+        ends, bend, place = ((source + 0.12, -0.23), (source - 0.12, -0.23)), -1.9, (source, -0.62)
     else:
         side = 1 if target > source else -1
         ends = ((source + 0.22 * side, 0.14 * side), (target - 0.22 * side, 0.14 * side))

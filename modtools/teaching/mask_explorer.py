@@ -9,11 +9,12 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from modtools.errors import UsageError
 from modtools.masking import Grammar, Vocabulary
-from modtools.masking.explain import read_text
+from modtools.masking.explain import Reading, read_text
 from modtools.models.model import Message
 from modtools.teaching.explorer import explorer, table
 
@@ -87,7 +88,7 @@ def explore(
     text = prefix.encode("utf-8")
     reading = read_text(grammar, text)
     if reading.read < len(text):
-        return MaskView(refused=reading.refused_because)
+        return MaskView(refused=_why(reading))
     state, matcher = grammar.start.read(text), grammar.matcher(vocabulary)
     matcher.state = state
     mask = matcher.allowed()
@@ -101,7 +102,7 @@ def explore(
         inside = probabilities[: len(vocabulary)] * mask
         mass = float(inside.sum())
         before = _top(probabilities, vocabulary, mask, most)
-        after = _top(inside / mass, vocabulary, mask, most)
+        after = _top(inside / mass, vocabulary, mask, most) if mass else ()
     return MaskView(
         refused="",
         state=reading.state,
@@ -171,10 +172,7 @@ def mask_html(view: MaskView) -> str:
     if view.refused:
         return f"<p><b>The prefix is refused</b>: {html.escape(view.refused)}</p>"
     facts = table([], [list(line) for line in _lines(view)])
-    rows = [
-        [f"{b.token}{'' if b.allowed else ' (refused)'}", f"{b.probability:.4g}", a.token, f"{a.probability:.4g}"]
-        for b, a in zip(view.before, view.after)
-    ]
+    rows = [_cells(before) + _cells(after) for before, after in zip_longest(view.before, view.after)]
     tops = table(["likeliest, no mask", "p", "likeliest, masked", "p"], rows) if rows else f"<p>{NO_MODEL}</p>"
     return f"{facts}<br>{tops}"
 
@@ -218,25 +216,37 @@ def _lines(view: MaskView) -> list[tuple[str, str]]:
     return lines + ([("your token", view.verdict)] if view.verdict else [])
 
 
+def _cells(top: TopToken | None) -> list[str]:
+    if top is None:
+        return ["", ""]
+    return [top.token if top.allowed else f"{top.token} (refused)", f"{top.probability:.4g}"]
+
+
 def _tops(view: MaskView) -> list[tuple[str, tuple[TopToken, ...]]]:
     return [(title, tops) for title, tops in (("no mask", view.before), ("masked", view.after)) if tops]
 
 
 def _top(shares: np.ndarray, vocabulary: Vocabulary, mask: np.ndarray, most: int) -> tuple[TopToken, ...]:
     ids = [int(i) for i in (-shares).argsort(kind="stable")[:most] if shares[i] > 0]
-    return tuple(
-        TopToken(shown(vocabulary, i), float(shares[i]), i < len(vocabulary) and bool(mask[i])) for i in ids
-    )
+    return tuple(TopToken(shown(vocabulary, i), float(shares[i]), i < len(vocabulary) and bool(mask[i])) for i in ids)
 
 
 def _verdict(grammar: Grammar, vocabulary: Vocabulary, text: bytes, token: str) -> str:
     """Whether a token may follow, and why not."""
     if token == END:
         reading = read_text(grammar, text)
-        return "may follow: the document is complete" if reading.accepted else f"refused: {reading.refused_because}"
+        return "may follow: the document is complete" if reading.accepted else f"refused: {_why(reading)}"
     added = token.encode("utf-8")
     reading = read_text(grammar, text + added)
     whole = "" if added in vocabulary.tokens else " (no single token of this vocabulary has this text)"
     if reading.read < len(text) + len(added):
-        return f"refused: {reading.refused_because}{whole}"
+        return f"refused: {_why(reading)}{whole}"
     return f"may follow, then: {reading.state}{whole}"
+
+
+def _why(reading: Reading) -> str:
+    """Why a text is refused; where most characters may follow, only how many."""
+    if len(reading.next_bytes) < 20:
+        return reading.refused_because
+    many = f"{len(reading.next_bytes)} printable characters"
+    return reading.refused_because.replace(repr(reading.next_bytes), many)
