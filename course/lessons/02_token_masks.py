@@ -61,7 +61,8 @@ automaton_figure(letters, "ab")
 # %% id="letters-steps"
 for text in (b"", b"a", b"ab", b"aba", b"abb"):
     state = letters.start.read(text)
-    print(f"{text.decode():4} {'left the language' if state is None else f'may end: {state.is_accepting}'}")
+    said = "left the language" if state is None else f"may end: {state.is_accepting}"
+    print(f"{text.decode():4} {said}")
 
 # %% [markdown] id="vocabulary"
 # ## A vocabulary
@@ -70,6 +71,8 @@ for text in (b"", b"a", b"ab", b"aba", b"abb"):
 # next cell, work out by hand which tokens may follow `a`. Mind that a token may pass through several states.
 
 # %% id="toy-vocabulary"
+import numpy as np
+
 from modtools.masking import Vocabulary
 
 toy = Vocabulary.from_bytes([b"a", b"b", b"ab", b"ba", b"bb", b"<end>"], eos_id=5)
@@ -77,20 +80,18 @@ toy = Vocabulary.from_bytes([b"a", b"b", b"ab", b"ba", b"bb", b"<end>"], eos_id=
 
 def words(mask, vocabulary):
     """The allowed tokens as text."""
-    return [(vocabulary.tokens[i] or b"<end>").decode() for i in mask.nonzero()[0]]
+    return [(vocabulary.tokens[i] or b"<end>").decode() for i in np.flatnonzero(mask)]
 
 
 def allowed_by_hand(state, vocabulary):
-    """A(q) by its definition: every token whose bytes can be read, and the end where the text may end."""
+    """A(q) by its definition: every token that can be read, and the end where the text may end."""
     mask = [bool(token) and state.read(token) is not None for token in vocabulary.tokens]
     mask[vocabulary.eos_id] = state.is_accepting
-    return mask
+    return np.array(mask)
 
 
 for text in (b"", b"a", b"ab"):
-    state = letters.start.read(text)
-    mask = allowed_by_hand(state, toy)
-    print(f"after {text.decode()!r:5}", [(t or b"<end>").decode() for t, allowed in zip(toy.tokens, mask) if allowed])
+    print(f"after {text.decode()!r:5}", words(allowed_by_hand(letters.start.read(text), toy), toy))
 
 # %% [markdown] id="toy-note"
 # `ba` after `a` is the interesting one. It finishes one `ab` and begins the next: a token crosses a boundary of the
@@ -102,7 +103,7 @@ for text in (b"", b"a", b"ab"):
 matcher = letters.matcher(toy)
 for name in ("a", "ba", "b", "<end>"):
     mask = matcher.allowed()
-    assert mask.tolist() == allowed_by_hand(matcher.state, toy)
+    assert (mask == allowed_by_hand(matcher.state, toy)).all()
     print(f"allowed {words(mask, toy)}, take {name}")
     matcher.advance(toy.eos_id if name == "<end>" else toy.tokens.index(name.encode()))
 print("finished:", matcher.is_finished)
@@ -130,8 +131,6 @@ print("allowed: ", words(letters.matcher(poor).allowed(), poor))
 # Advance: move the automaton over the bytes of the token. Here are made-up logits that love `bb`.
 
 # %% id="toy-sampling"
-import numpy as np
-
 from modtools.models.sampling import choose
 
 logits = np.array([1.0, 0.5, 0.0, 0.5, 4.0, 0.5])  # a, b, ab, ba, bb, <end>
@@ -177,21 +176,18 @@ for document in ('{"path": "a.py"}', '{"other_key": 1, "path": "a.py"}', '{"othe
 from modtools.models.embedded import vocabulary
 
 vocab = vocabulary()
-printed = [token for token in vocab.tokens if token and token.lstrip(b" \t\r\n").startswith(b'"path"')]
-print(len(vocab), "tokens,", len(printed), 'of them begin with "path"')
-print(
-    "with a quote and a p:", sum(bool(token) and token.lstrip(b" \t\r\n").startswith(b'"p') for token in vocab.tokens)
-)
+BLANKS = b" \t\r\n"
+for beginning in (b'"path"', b'"p'):
+    found = [t for t in vocab.tokens if t and t.lstrip(BLANKS).startswith(beginning)]
+    print(f"{len(found)} of {len(vocab)} tokens begin with {beginning.decode()}")
 
 # %% [markdown] id="as-printed-note"
 # The mask is empty. A decoder with that mask is stuck after one brace, on a schema with one key. No token of this
 # vocabulary spells the key with its quote; it must be written in parts. So a mask must be made of bytes, not of words
 # of the grammar. Here is the true one.
 
+
 # %% id="after-brace"
-from collections import Counter
-
-
 def mask_after(grammar, text):
     """The mask after a text that the grammar can read."""
     matcher = grammar.matcher(vocab)
@@ -199,23 +195,15 @@ def mask_after(grammar, text):
     return matcher.allowed()
 
 
-def shape(token):
-    """A token in short: blanks as _, however many."""
-    rest = token.lstrip(b" \t\r\n")
-    return ("_" if len(rest) < len(token) else "") + rest.decode("utf-8", "backslashreplace")
-
-
 for name, grammar in grammars.items():
-    mask = mask_after(grammar, b"{")
-    shapes = Counter(shape(vocab.tokens[i]) for i in mask.nonzero()[0])
-    others = sorted(shapes - Counter({"_": shapes["_"]}), key=lambda form: (len(form), form))
-    print(
-        f"{name}: {mask.sum()} allowed, {shapes['_']} of blanks only, {len(others)} others: {others[:3]} {others[-5:]}"
-    )
+    tokens = [vocab.tokens[i] for i in np.flatnonzero(mask_after(grammar, b"{"))]
+    others = sorted((t.decode() for t in tokens if t.strip(BLANKS)), key=len)
+    print(f"{name}: {len(tokens)} allowed, {len(tokens) - len(others)} of them blanks only,")
+    print(f"    {len(others)} others: {others[:8]}")
 
 # %% [markdown] id="after-brace-note"
-# (`_` stands for blanks.) Closed: blanks, a quote, blanks and a quote. Nothing more. Open: also a quote with other
-# characters behind it, since any key may come first, and even `"":`, the empty key with its colon.
+# Closed: blanks, a quote, a quote after a blank. Nothing more. Open: also a quote with other characters behind it, since
+# any key may come first; `""` is the empty key.
 
 # %% [markdown] id="walk"
 # ### State by state
@@ -286,8 +274,9 @@ for why, tokens in sorted(examples.items()):
 # %% id="straddlers"
 for name, grammar in grammars.items():
     mask = mask_after(grammar, inside)
-    closing = [vocab.tokens[i].decode() for i in mask.nonzero()[0] if b'"' in (vocab.tokens[i] or b"")[:-1]]
-    print(f"{name}: {len(closing)} tokens close the string and go on, such as {sorted(closing, key=len)[-6:]}")
+    tokens = [vocab.tokens[i] for i in np.flatnonzero(mask)]
+    closing = sorted(token.decode() for token in tokens if b'"' in token[:-1])
+    print(f"{name}: {len(closing)} tokens close the string and go on, such as {closing[:6]}")
 
 # %% [markdown] id="bytes"
 # Two states inside the string look odd, until one thinks in bytes. After a backslash, `relationship` is allowed: it
@@ -410,7 +399,7 @@ print("lookups:", len(vocab.levels), "| rows of the table that were filled:", ta
 # only. A string with a length or a pattern needs more; the kit's own code handles those.)
 
 # %% id="rung-split"
-safe = np.array([i not in (None, vocab.eos_id) and vocab.facts(i).is_string_safe for i in range(len(vocab))])
+safe = np.array([vocab.facts(i).is_string_safe for i in range(len(vocab))])
 others = Vocabulary.from_bytes(
     [None if safe[i] else token for i, token in enumerate(vocab.tokens)], eos_id=vocab.eos_id
 )
@@ -448,9 +437,10 @@ print("the same state after 'shop' and after 'shop/prices':", STRING is STRING.r
 # %% id="measure" tags=["live", "nbval-ignore-output"]
 import time
 
-from modtools.figures import Figure, canvas
+from modtools.teaching.cost_figure import cost_figure
 
 KEY = grammars["closed"].start.read(b'{"')
+kept[KEY] = by_trie(KEY)  # rung 4 needs some mask to keep
 
 
 def least_us(function, runs):
@@ -470,22 +460,12 @@ RUNGS = {
     "3 string-safe tokens once": (by_split, 50),
     "4 kept with the state": (by_cache, 1000),
 }
-by_level(KEY)
-kept[KEY] = by_trie(KEY)
-string_us = {name: least_us(lambda: rung(STRING), runs) for name, (rung, runs) in RUNGS.items()}
-key_us = {name: least_us(lambda: rung(KEY), runs) for name, (rung, runs) in RUNGS.items() if rung is not by_split}
-with canvas(height_in=4.0) as (drawing, axes):
-    for costs_us, shift, hatch, where in ((string_us, -0.2, "", "inside a string"), (key_us, 0.2, "//", 'after {"')):
-        rows = [list(RUNGS).index(name) + shift for name in costs_us]
-        bars = axes.barh(rows, list(costs_us.values()), 0.38, hatch=hatch, edgecolor="white", label=where)
-        axes.bar_label(bars, [f"{cost:,.3g}" for cost in costs_us.values()], padding=3)
-    axes.set(xscale="log", xlabel="microseconds per mask, log scale", xlim=(0.01, 2e6))
-    axes.set(yticks=range(len(RUNGS)), yticklabels=list(RUNGS))
-    axes.invert_yaxis()
-    axes.legend(loc="lower right")
-said = "; ".join(f"{name} {cost:,.3g} and {key_us.get(name, float('nan')):,.3g}" for name, cost in string_us.items())
-said = said.replace("nan", "not used")
-Figure(drawing, f'Microseconds for one mask over 49,152 tokens, inside a string and after {{": {said}.')
+costs_us = {"inside a string": {}, 'after {"': {}}
+for name, (rung, runs) in RUNGS.items():
+    costs_us["inside a string"][name] = least_us(lambda: rung(STRING), runs)
+    if rung is not by_split:  # it is for strings only
+        costs_us['after {"'][name] = least_us(lambda: rung(KEY), runs)
+cost_figure(costs_us, "microseconds for one mask over 49,152 tokens")
 
 # %% [markdown] id="measure-note"
 # Every rung is a different idea: share prefixes, let numpy do the loop, do once what does not depend on the state,
@@ -526,10 +506,8 @@ for step in range(20):
     p /= p.sum()
     masses.append(p[: len(vocab)][mask].sum())
     wish, token = int(p.argmax()), choose(logits, 0, None, mask)
-    print(
-        f"{step:2} Z_t {masses[-1]:.4g}  {vocab.tokens[token]!r:14} "
-        + ("" if wish == token else f"not {vocab.tokens[wish]}")
-    )
+    instead = "" if wish == token else f"not {vocab.tokens[wish]}"
+    print(f"{step:2}  Z_t {masses[-1]:<9.4g}  {vocab.tokens[token]!r:13} {instead}".rstrip())
     matcher.advance(token)
     if matcher.is_finished:
         break
@@ -557,11 +535,9 @@ import json
 import jsonschema
 
 brief = compile_json_schema(CLOSED, whitespace=3)
-MASKS = {"no mask": None, "open": grammars["open"], "closed": grammars["closed"], "closed, 3 blanks": brief}
-replies = {}
-for name, grammar in MASKS.items():
+for name, grammar in {"no mask": None, **grammars, "closed, 3 blanks": brief}.items():
     request = Request(ASK, mask=grammar.matcher(vocab) if grammar else None)
-    replies[name] = reply = model.generate([request], Sampling(max_tokens=32))[0]
+    reply = model.generate([request], Sampling(max_tokens=32))[0]
     print(f"{name:17} ended by {reply.finish}: {reply.text!r}")
     if grammar and reply.finish == "stop":
         assert grammar.accepts(reply.text.encode())
@@ -606,9 +582,10 @@ mask_explorer(grammars, vocab, DOCUMENT.decode(), model, ASK)
 # The same without a widget. First the mask alone, which is the same on every machine.
 
 # %% id="explorer-plain"
-for prefix, token in (('{"path": "shop', '"}'), ('{"path": "shop', "\n"), ('{"pa', 'th":'), ('{"other', "")):
+ASKED = [('{"path": "shop', '"}'), ('{"path": "shop', "\n"), ('{"pa', 'th":'), ('{"other', "")]
+for prefix, token in ASKED:
     print(f"after {prefix}, asked about {token!r}")
-    print(mask_text(explore(grammars["closed"], vocab, prefix, token=token)), "\n")
+    print(mask_text(explore(grammars["closed"], vocab, prefix, token=token)) + "\n")
 
 # %% [markdown] id="explorer-live-intro"
 # And with the model's probabilities.
@@ -627,16 +604,17 @@ for prefix in ("", DOCUMENT.decode()[:-1]):
 # costs, and the second is a lookup. Each time is to be compared with a step of the network itself.
 
 # %% id="compile" tags=["live", "nbval-ignore-output"]
-fresh = Vocabulary(vocab.tokens, vocab.eos_id)
+fresh = Vocabulary(vocab.tokens, vocab.eos_id)  # no mask was made for it yet
 assert fresh.levels and fresh.root.children  # the trie is the vocabulary's, not the schema's
 cost_ms = {"compile the closed schema": least_us(lambda: compile_json_schema(CLOSED), 5) / 1e3}
+matchers = []
+for cut in CUTS:
+    matchers.append(grammars["closed"].matcher(fresh))
+    matchers[-1].state = grammars["closed"].start.read(DOCUMENT[:cut])
 for visit in ("first", "second"):
-    new = compile_json_schema(CLOSED) if visit == "first" else new
-    for i, cut in enumerate(CUTS):
-        matcher = new.matcher(fresh)
-        matcher.state = new.start.read(DOCUMENT[:cut])
-        name = f"{visit} visit, mean of {len(CUTS)} states"
-        cost_ms[name] = cost_ms.get(name, 0) + least_us(matcher.allowed, 1) / 1e3 / len(CUTS)
+    times_us = [least_us(matcher.allowed, 1) for matcher in matchers]
+    cost_ms[f"{visit} visit of a state, mean of {len(CUTS)}"] = np.mean(times_us) / 1e3
+    cost_ms[f"{visit} visit of a state, largest"] = np.max(times_us) / 1e3
 cost_ms["one step of the network"] = least_us(lambda: context.extend([[0]]), 5) / 1e3
 for name, cost in cost_ms.items():
     print(f"{cost:8.3g} ms  {name}")

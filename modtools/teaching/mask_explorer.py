@@ -7,6 +7,7 @@ canonical tokens. Its own way to the same text may have been another one, with o
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -143,6 +144,7 @@ def shown(vocabulary: Vocabulary, token_id: int) -> str:
         text = repr(token.decode("utf-8"))
     except UnicodeDecodeError:
         text = repr(token)
+    text = re.sub(" {3,}", lambda blanks: f"␣×{len(blanks[0])}", text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 12]}… ({len(token)} bytes)"
 
 

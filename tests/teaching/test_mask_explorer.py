@@ -8,6 +8,7 @@ import pytest
 from modtools.errors import UsageError
 from modtools.masking import Vocabulary, compile_json_schema, compile_regex
 from modtools.teaching.automaton_figure import MAX_STATES, automaton_figure, reachable
+from modtools.teaching.cost_figure import cost_figure
 from modtools.teaching.mask_explorer import (
     END,
     NO_MODEL,
@@ -141,3 +142,11 @@ def test_an_automaton_is_drawn_with_every_arrow_in_words():
 def test_an_automaton_too_large_to_read_is_refused():
     with pytest.raises(UsageError, match=f"more than {MAX_STATES} states"):
         reachable(compile_regex("a{20}"), "a")
+
+
+def test_costs_are_drawn_with_their_numbers_in_words():
+    figure = cost_figure({"wide": {"walk": 84_123.0, "split": 0.08712}, "narrow": {"walk": 66.0}}, "microseconds")
+    assert figure.alt == "Cost in microseconds. wide: walk 84,100, split 0.0871; narrow: walk 66."
+    assert figure.drawing.axes[0].get_xscale() == "log"
+    with pytest.raises(UsageError, match="above 0"):
+        cost_figure({"wide": {"walk": 0.0}}, "microseconds")
