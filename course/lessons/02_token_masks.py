@@ -332,7 +332,7 @@ print("prefixes in the trie:", sum(len(level.byte) for level in vocab.levels))
 
 # %% [markdown] id="rung-level-intro"
 # Rung 2. Python pays for every node. numpy pays for every *call*. So take all prefixes of one length together: one
-# lookup in a table (state, byte) -> state moves them all. The longest token decides how many lookups there are.
+# lookup in a table (state, byte) -> state moves them all. The longest living token decides how many lookups there are.
 #
 # The table numbers the states as they are met, and fills a row when it is first asked for.
 
@@ -379,6 +379,8 @@ def by_level(state, vocabulary=vocab):
         states = table.advance(states, level.byte[prefixes])
         alive = states >= 0
         prefixes, states = prefixes[alive], states[alive]
+        if not len(prefixes):
+            break
         token = level.token[prefixes]
         readable[token[token >= 0]] = True
         first = level.child[prefixes]  # children lie side by side in the level below
@@ -390,7 +392,7 @@ def by_level(state, vocabulary=vocab):
 
 
 assert (by_level(STRING) == wanted).all()
-print("lookups:", len(vocab.levels), "| rows of the table that were filled:", table.filled)
+print("lookups at most:", len(vocab.levels), "| rows of the table that were filled:", table.filled)
 
 # %% [markdown] id="rung-split-intro"
 # Rung 3. Most tokens are plain letters. Inside a string they are allowed whatever the schema says, and they leave the
@@ -465,7 +467,7 @@ for name, (rung, runs) in RUNGS.items():
     costs_us["inside a string"][name] = least_us(lambda: rung(STRING), runs)
     if rung is not by_split:  # it is for strings only
         costs_us['after {"'][name] = least_us(lambda: rung(KEY), runs)
-cost_figure(costs_us, "microseconds for one mask over 49,152 tokens")
+cost_figure(costs_us, "microseconds per mask")
 
 # %% [markdown] id="measure-note"
 # Every rung is a different idea: share prefixes, let numpy do the loop, do once what does not depend on the state,
@@ -473,8 +475,8 @@ cost_figure(costs_us, "microseconds for one mask over 49,152 tokens")
 #
 # Compare the two states. Inside the string next to nothing is dropped, so the trie saves little or nothing: it visits
 # most of its 100,297 prefixes, each with Python's overhead. After `{"` nearly everything is dropped at the first byte.
-# There the trie walk is the quickest cold rung, and numpy pays for its calls. So the kit walks narrow states in Python,
-# and splits wide ones.
+# There both walks are short, and most of their time goes into making the array. A good design looks at its state: the
+# kit walks narrow states in Python, and splits wide ones.
 #
 # Note the last rung's limit. The cache is empty when a request begins, and keys and punctuation bring new states all
 # the time, so the cold cost still counts.

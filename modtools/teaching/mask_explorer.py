@@ -115,7 +115,7 @@ def explore(
         mass=mass,
         before=before,
         after=after,
-        verdict=_verdict(grammar, vocabulary, text, token) if token else "",
+        verdict=_verdict(grammar, vocabulary, mask, text, token) if token else "",
     )
 
 
@@ -186,7 +186,7 @@ def mask_explorer(
     model: HuggingFaceModel | None = None,
     messages: Sequence[Message] = (),
 ) -> Any:
-    """A widget: choose a grammar, type a prefix or cut it back with the slider, ask about a token.
+    """A widget: choose a grammar, type a prefix or cut characters off its end with the slider, ask about a token.
 
     Args:
         grammars: name -> grammar.
@@ -195,16 +195,16 @@ def mask_explorer(
         messages: what the model is asked.
     """
 
-    def render(grammar: str, prefix: str, characters_left_off: int, token: str) -> str:
-        text = prefix[: max(0, len(prefix) - characters_left_off)]
+    def render(grammar: str, prefix: str, cut_back: int, token: str) -> str:
+        text = prefix[: max(0, len(prefix) - cut_back)]
         probabilities = next_probabilities(model, messages, text) if model else None
         return mask_html(explore(grammars[grammar], vocabulary, text, probabilities, token))
 
-    return explorer(render, grammar=tuple(grammars), prefix=prefix, characters_left_off=range(41), token="")
+    return explorer(render, grammar=tuple(grammars), prefix=prefix, cut_back=range(41), token="")
 
 
 def _lines(view: MaskView) -> list[tuple[str, str]]:
-    crossing = f"{len(view.straddling)} tokens end a part and go on"
+    crossing = f"{len(view.straddling)} (they end a part of the document and go on)"
     if view.straddling:
         crossing += f", such as {', '.join(view.straddling[:4])}"
     lines = [
@@ -233,16 +233,19 @@ def _top(shares: np.ndarray, vocabulary: Vocabulary, mask: np.ndarray, most: int
     return tuple(TopToken(shown(vocabulary, i), float(shares[i]), i < len(vocabulary) and bool(mask[i])) for i in ids)
 
 
-def _verdict(grammar: Grammar, vocabulary: Vocabulary, text: bytes, token: str) -> str:
+def _verdict(grammar: Grammar, vocabulary: Vocabulary, mask: np.ndarray, text: bytes, token: str) -> str:
     """Whether a token may follow, and why not."""
     if token == END:
         reading = read_text(grammar, text)
         return "may follow: the document is complete" if reading.accepted else f"refused: {_why(reading)}"
     added = token.encode("utf-8")
     reading = read_text(grammar, text + added)
-    whole = "" if added in vocabulary.tokens else " (no single token of this vocabulary has this text)"
+    ids = [i for i, known in enumerate(vocabulary.tokens) if known == added]
+    whole = "" if ids else " (no single token of this vocabulary has this text)"
     if reading.read < len(text) + len(added):
         return f"refused: {_why(reading)}{whole}"
+    if ids and not mask[ids[0]]:
+        return "refused: after it no document can be finished through tokens of this vocabulary"
     return f"may follow, then: {reading.state}{whole}"
 
 

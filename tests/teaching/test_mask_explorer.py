@@ -97,6 +97,12 @@ def test_a_token_is_judged_with_a_reason(grammar, vocabulary, prefix, token, ver
     assert explore(grammar, vocabulary, prefix, token=token).verdict.startswith(verdict)
 
 
+def test_a_readable_token_that_leads_into_a_dead_end_is_refused_for_that():
+    letters, poor = compile_regex("(ab)*"), Vocabulary.from_bytes([b"a", b"ab", b"ba", b""], eos_id=3)
+    assert "no document can be finished" in explore(letters, poor, "", token="a").verdict
+    assert explore(letters, poor, "", token="ab").verdict.startswith("may follow")
+
+
 def test_the_page_says_that_there_is_no_model_and_escapes_tokens(grammar, vocabulary):
     probabilities = np.full(len(vocabulary), 1.0 / len(vocabulary))
     assert NO_MODEL in mask_html(explore(grammar, vocabulary, '{"path": "a'))
