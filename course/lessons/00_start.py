@@ -136,7 +136,7 @@ for reply in REPLIES:
     print(f"{FAILURES[code].stage:9} {code:18} decoder: {FAILURES[code].decoder:6} {FAILURES[code].meaning}")
 
 # %% [markdown] id="decoder"
-# *decoder: yes* means that a grammar over tokens could have made this reply impossible; a later notebook builds one.
+# *decoder: yes* means that a grammar over tokens could have made this reply impossible; notebook 02 builds one.
 # *world* means only a grammar that knows which files exist. *no* means that no decoder can: whether a tool answers in
 # time is not a property of the text. That is why constrained decoding does not replace the harness.
 
@@ -183,4 +183,4 @@ for option in question.options:
 #   where, and what was expected.
 # - Syntax and schema can move into the decoder. The state of the world cannot.
 #
-# Next: notebook 13 races three tool surfaces on the same tasks.
+# Next: notebook 02 builds the decoder; notebook 13 races three tool surfaces on the same tasks.

@@ -16,6 +16,13 @@ from modtools.sandbox import strongest_level
 from modtools.teaching.side_by_side import side_by_side
 side_by_side({"one": task_by_id("set_value-2-0001"), "two": task_by_id("rename-3-0001")}, strongest_level())"""
 
+MASKS = """\
+from modtools.masking import Vocabulary, compile_json_schema
+from modtools.teaching.mask_explorer import mask_explorer
+path = {"type": "object", "properties": {"path": {"type": "string"}}, "additionalProperties": False}
+words = Vocabulary.from_bytes([b"", *(bytes([i]) for i in range(256)), b"pat", b'{"', b'"}'], eos_id=0)
+mask_explorer({"closed": compile_json_schema(path | {"required": ["path"]})}, words, '{"')"""
+
 
 def open_and_run(browser, jupyter, name: str, *cells: str) -> None:
     """Write a notebook, open it, run it all, and wait until the kernel is idle with output on the page."""
@@ -73,3 +80,19 @@ def test_the_three_surfaces_stand_side_by_side_and_the_slider_moves_them(browser
     browser.find_element(By.CSS_SELECTOR, ".noUi-handle").send_keys(Keys.ARROW_RIGHT)
     wait_for(browser, "call 2 of 2")
     assert "done after 1" in shown(browser)
+
+
+def test_typing_a_prefix_changes_what_the_mask_explorer_allows(browser, jupyter):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    open_and_run(browser, jupyter, "masks.ipynb", MASKS)
+    wait_for(browser, "2 of 260 tokens")
+    prefix, token = browser.find_elements(By.CSS_SELECTOR, ".jp-OutputArea textarea")
+    prefix.send_keys("p")
+    wait_for(browser, "1 of 260 tokens")
+    assert "No model here" in shown(browser) and "in a key that may become 'path'" in shown(browser)
+    token.send_keys("q")
+    wait_for(browser, "cannot follow; one of 'a' can")
+    browser.find_element(By.CSS_SELECTOR, ".noUi-handle").send_keys(Keys.ARROW_RIGHT)
+    wait_for(browser, "2 of 260 tokens")
