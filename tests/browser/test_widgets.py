@@ -16,6 +16,13 @@ from modtools.sandbox import strongest_level
 from modtools.teaching.side_by_side import side_by_side
 side_by_side({"one": task_by_id("set_value-2-0001"), "two": task_by_id("rename-3-0001")}, strongest_level())"""
 
+BREAK = """\
+from modtools.teaching.broken_masks import break_a_mask
+break_a_mask()"""
+MUSEUM = """\
+from modtools.teaching.museum import museum
+museum()"""
+
 
 def open_and_run(browser, jupyter, name: str, *cells: str) -> None:
     """Write a notebook, open it, run it all, and wait until the kernel is idle with output on the page."""
@@ -73,3 +80,27 @@ def test_the_three_surfaces_stand_side_by_side_and_the_slider_moves_them(browser
     browser.find_element(By.CSS_SELECTOR, ".noUi-handle").send_keys(Keys.ARROW_RIGHT)
     wait_for(browser, "call 2 of 2")
     assert "done after 1" in shown(browser)
+
+
+def test_another_mask_shows_its_code_its_verdicts_and_a_witness(browser, jupyter):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import Select
+
+    open_and_run(browser, jupyter, "break.ipynb", BREAK)
+    wait_for(browser, "def right")
+    assert "fails" not in shown(browser)
+    Select(browser.find_element(By.CSS_SELECTOR, ".jp-OutputArea select")).select_by_visible_text("canonical_only")
+    wait_for(browser, "def canonical_only")
+    assert "fails" in shown(browser) and "after «» it refuses «{»" in shown(browser)
+
+
+def test_another_exhibit_shows_its_document_and_its_report(browser, jupyter):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import Select
+
+    open_and_run(browser, jupyter, "museum.ipynb", MUSEUM)
+    wait_for(browser, "dottxt-ai/outlines/issues/935")
+    choice = Select(browser.find_element(By.CSS_SELECTOR, ".jp-OutputArea select"))
+    choice.select_by_visible_text("a token that holds half a character")
+    wait_for(browser, "ggml-org/llama.cpp/issues/2501")
+    assert "is refused: not complete" in shown(browser) and "can be written" in shown(browser)
