@@ -109,6 +109,30 @@ for name, verdict in found.items():
 # - `no_counter` could run for ever. Its walk was cut after 2,000 texts. A witness found in that many is a proof that a
 #   property fails. No witness would be no proof that it holds.
 
+# %% [markdown] id="faithful-note"
+# One more question is open. Soundness and completeness compare the mask with the *grammar*. Is the grammar what the
+# schema says? That is a property of its own, *faithful*, with a judge of its own: a JSON parser and the library
+# `jsonschema`. The masks above led to many texts, right ones and wrong ones. Let both judge them all.
+
+# %% id="faithful"
+import json
+
+import jsonschema
+
+
+def is_valid(text):
+    """Whether a parser and jsonschema accept a text."""
+    try:
+        return jsonschema.Draft202012Validator(SMALL.schema).is_valid(json.loads(text))
+    except ValueError:  # no JSON, or no UTF-8
+        return False
+
+
+texts = {text for mask in GALLERY.values() for text in SMALL.walk(mask)}
+valid = {text for text in texts if is_valid(text)}
+print(f"{len(texts)} texts, {len(valid)} valid; the grammar judges otherwise in", end=" ")
+print(sum(SMALL.grammar.accepts(text) != (text in valid) for text in texts))
+
 # %% [markdown] id="empty"
 # What should a mask do when nothing is allowed? The kit raises an error that names the state. Here the vocabulary has
 # no token for `y`. The first mask can still say so, because it looks ahead.
@@ -152,7 +176,6 @@ for text in (b"path", b'{"path":"a.py"}', b'{"path": "shop/prices.py"}'):
 
 # %% id="forcing" tags=["live", "nbval-ignore-output"]
 import importlib.util
-import json
 
 import numpy as np
 
@@ -234,13 +257,12 @@ print("three of them:", [words.tokens[i] for i in half[150:300:50]])
 # emoji. A mask over characters has no place for its parts, so it forbids the whole character.
 
 # %% id="half-characters"
+without_halves = [None if fact.bytes_owed or fact.bytes_open else token for token, fact in zip(words.tokens, facts)]
+whole = Vocabulary.from_bytes(without_halves, eos_id=words.eos_id)
 for character in ("é", "字", "🦥"):
     raw = character.encode()
-    ways = count_tokenisations(raw, words)
-    whole = Vocabulary.from_bytes(
-        [None if i in set(half) else t for i, t in enumerate(words.tokens)], eos_id=words.eos_id
-    )
-    print(f"{character}  {len(raw)} bytes, {ways} tokenisations, {count_tokenisations(raw, whole)} in whole characters")
+    ways, whole_ways = count_tokenisations(raw, words), count_tokenisations(raw, whole)
+    print(f"{character}  {len(raw)} bytes, {ways} tokenisations, {whole_ways} in whole characters")
 
 # %% [markdown] id="museum"
 # ## A museum of real bugs
@@ -249,29 +271,26 @@ for character in ("é", "字", "🦥"):
 # The tokens of the document stand in « ». The rebuilding shows what the report describes. It is not the engine's code,
 # and the engine may have mended it since: follow the link.
 
-# %% id="museum-table"
-from modtools.teaching.museum import MUSEUM, our_verdict
-
-for exhibit in MUSEUM:
-    valid, broken, ours = exhibit.is_document, exhibit.broken(exhibit.tokens), our_verdict(exhibit)
-    assert ours == valid != broken
-    print(exhibit.title.upper())
-    print(f"  schema    {json.dumps(exhibit.schema)}")
-    print(f"  document  {exhibit.shown()}")
-    print(
-        f"  it is {'valid' if valid else 'invalid'}; the broken mask {'writes' if broken else 'refuses'} it, ours does not"
-    )
-    print(f"  so it is not {exhibit.breaks}; reported: {exhibit.report}")
-
 # %% id="museum-widget"
-from modtools.teaching.museum import museum
+from modtools.teaching.museum import MUSEUM, museum, our_verdict
 
 museum()
 
+# %% [markdown] id="museum-plain"
+# The same without a widget.
+
+# %% id="museum-table"
+for exhibit in MUSEUM:
+    valid, broken = exhibit.is_document, exhibit.broken(exhibit.tokens)
+    assert our_verdict(exhibit) == valid != broken
+    print(f"{exhibit.title.upper()} {exhibit.report}")
+    print(f"  {json.dumps(exhibit.schema)}")
+    verdict = f"{'valid, but refused' if valid else 'invalid, but written'}: not {exhibit.breaks}"
+    print(f"  {exhibit.shown()} {verdict}")
+
 # %% [markdown] id="museum-read"
-# The exhibits fall into two heaps. Where a mask is unsound, someone's parser failed and a report was written. Where it is
-# incomplete, someone noticed that a model kept avoiding a perfectly good answer. The second kind is reported less often.
-# That does not show that it is rarer.
+# The exhibits fall into two heaps. Where a mask is unsound, a parser failed somewhere, and that is how it was found. An
+# incomplete mask makes no such noise. Somebody has to notice that a model keeps avoiding a perfectly good answer.
 
 # %% [markdown] id="no-mask"
 # ## What no mask gives you
@@ -308,11 +327,12 @@ print("after 100,000 x:", state.describe())
 # %% [markdown] id="cost"
 # ## Compile against step
 #
-# Module 2 says that constrained decoding is cheap at inference and expensive at compile. That describes one design: look
-# at every state of the automaton in advance, and store its mask. How many states are there? Count them for a string
-# with a bound.
+# Module 2 says that constrained decoding is cheap at inference and expensive at compile. That describes one design:
+# look at every state of the automaton in advance, and store its mask. How many states are there? Count them for a
+# string with a bound.
 
 # %% id="states"
+BOUNDS = (4, 16, 64)
 
 
 def every_state(grammar):
@@ -333,7 +353,7 @@ def bounded(most, key="path"):
     return READ_FILE | {"properties": {key: {"type": "string", "maxLength": most}}, "required": [key]}
 
 
-for schema, name in ((READ_FILE, "no bound"), *((bounded(most), f"maxLength {most}") for most in (4, 16, 64))):
+for schema, name in ((READ_FILE, "no bound"), *((bounded(most), f"maxLength {most}") for most in BOUNDS)):
     print(f"{name:13} {len(every_state(compile_json_schema(schema, whitespace=0))):5} states")
 both = {key: {"type": "string", "maxLength": 16} for key in ("path", "mode")}
 two_keys = {"type": "object", "properties": both, "required": ["path", "mode"], "additionalProperties": False}
@@ -411,14 +431,14 @@ with canvas() as (drawing, axes):
     for (name, values), marker in zip(per_call.items(), "^vso"):
         axes.plot(calls, values, marker=marker, label=name)
     axes.set(xscale="log", yscale="log", xlabel="calls", ylabel="ms per call (8 masks)")
-    axes.legend()
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=2)
 even = int(np.ceil(index_ms / (compile_ms + cold_ms - warm_ms)))
 Figure(
     drawing,
-    f"Mask cost per call against the number of calls, both axes logarithmic. A new schema per call costs {compile_ms + cold_ms:.4g} ms "
-    f"lazily and {index_ms + warm_ms:.4g} ms with an index. For one schema the costs fall to {per_call['lazy, stable schema'][-1]:.4g} "
-    f"and {per_call['index, stable schema'][-1]:.4g} ms at 1,000 calls. The index must serve {even} calls before it costs no more than "
-    "a new lazy schema for each of them.",
+    "Mask cost per call against the number of calls, both axes logarithmic. A new schema per call costs "
+    f"{compile_ms + cold_ms:.4g} ms lazily and {index_ms + warm_ms:.4g} ms with an index. For one schema the costs "
+    f"fall to {per_call['lazy, stable schema'][-1]:.4g} and {per_call['index, stable schema'][-1]:.4g} ms at 1,000 "
+    f"calls. The index must serve {even} calls before it costs no more than a new lazy schema for each of them.",
 )
 
 # %% [markdown] id="cost-read"
@@ -434,8 +454,8 @@ Figure(
 # ## A distribution bent step by step
 #
 # A right mask leaves only legal strings. Surely the model then samples from its own distribution, limited to the legal
-# strings? No. Take two first tokens. The model likes `a`: 0.9. But of all that it would write after `a`, only a ninth is
-# legal. After `b` everything is.
+# strings? No. Take two first tokens. The model likes `a`: 0.9. But of all that it would write after `a`, only a ninth
+# is legal. After `b` everything is.
 
 # %% id="nine-tenths"
 from fractions import Fraction
@@ -449,8 +469,9 @@ print("P(first token | the string is legal):", conditional)
 print("the masked decoder's first token:    ", masked)
 
 # %% [markdown] id="nine-tenths-read"
-# The mask looks at one step. Both tokens can be continued, so both are allowed, and 0.9 against 0.1 stays as it was. That
-# the model would mostly have gone wrong after `a` is learned too late. The mask then scales up what little is left.
+# The mask looks at one step. Both tokens can be continued, so both are allowed, and 0.9 against 0.1 stays as it was.
+# That the model would mostly have gone wrong after `a` is learned too late. The mask then scales up what little is
+# left.
 #
 # How much does this matter for a real model? Take a language small enough to weigh whole: twelve strings of an enum.
 # Every way to spell them in tokens is scored, so nothing is estimated. The conditional distribution sums over *all*
@@ -511,9 +532,9 @@ Figure(
 # The last lines show the same for spellings. A non-canonical token is unlikely, and what must follow it more unlikely
 # still. Only the conditional distribution counts both.
 #
-# Two limits of this experiment. It is one prompt and one small model; change the prompt, and the distance changes a lot.
-# And it says that the two distributions differ, not that the masked one is worse for a task. That is the grammar tax,
-# and it has to be measured on tasks.
+# Two limits of this experiment. It is one prompt and one small model; change the prompt, and the distance changes a
+# lot. And it says that the two distributions differ, not that the masked one is worse for a task. That is the grammar
+# tax, and it has to be measured on tasks.
 
 # %% [markdown] id="corrected"
 # ## What was corrected
@@ -534,7 +555,7 @@ Figure(
 from modtools.teaching.concept import ConceptCheck
 
 question = ConceptCheck(
-    "An engine only ever allows the tokens that its tokenizer would write itself. All finished outputs parse. What is it?",
+    "An engine only ever allows the tokens that its tokenizer would write. All finished outputs parse. What is it?",
     {
         "sound and complete": "Complete asks for every tokenisation of every document. The others are refused.",
         "sound, not complete": "Whatever it finishes is a document. But other spellings of the same documents are "
@@ -554,9 +575,9 @@ for option in question.options:
 # ## Summary
 #
 # - Sound: every finished output is a document. Complete: every tokenisation of every document is allowed. Check them
-#   apart, against a truth that is slow and short.
-# - Sound is not enough, and sound with complete is not either: a mask must be trimmed, end exactly where a document ends,
-#   keep special tokens out, and never be empty in silence.
+#   apart, against a truth that is slow and short. Whether the grammar is faithful to the schema is a third question.
+# - Sound is not enough, and sound with complete is not either: a mask must be trimmed, end exactly where a document
+#   ends, keep special tokens out, and never be empty in silence.
 # - Tokens straddle grammar boundaries and cut characters in half. So a mask reads bytes.
 # - An index pays at compile, a lazy engine at the first visit. Measure before you choose.
 # - Masking renormalises locally. The masked distribution is not the conditional one.

@@ -103,4 +103,4 @@ def test_another_exhibit_shows_its_document_and_its_report(browser, jupyter):
     choice = Select(browser.find_element(By.CSS_SELECTOR, ".jp-OutputArea select"))
     choice.select_by_visible_text("a token that holds half a character")
     wait_for(browser, "ggml-org/llama.cpp/issues/2501")
-    assert "is refused: not complete" in shown(browser) and "can be written" in shown(browser)
+    assert "refuses it: not complete" in shown(browser) and "writes it" in shown(browser)
