@@ -148,7 +148,7 @@ def broken_mask_html(mask: str) -> str:
     rows = [
         [
             f"<b>{prop}</b><br>{html.escape(inspect.getdoc(PROPERTIES[prop]))}",
-            "&#10007; fails" if witness else "&#10003; holds",
+            "&#10007;&nbsp;fails" if witness else "&#10003;&nbsp;holds",
             html.escape(witness),
         ]
         for prop, witness in verdicts(SMALL, GALLERY[mask]).items()

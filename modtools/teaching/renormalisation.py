@@ -49,21 +49,18 @@ class Walk:
 
     def after(self, logits: np.ndarray) -> list[Walk]:
         """This walk with each of the allowed tokens added; logits has the shape of the network's head."""
-        mask, every = self.matcher.allowed(), _log2_sum(logits)
-        ids = np.flatnonzero(mask)
-        log2_z = _log2_sum(logits[ids]) - every
+        ids = np.flatnonzero(self.matcher.allowed())
+        every, allowed = _log2_sum(logits), _log2_sum(logits[ids])
         walks = []
-        for token_id in map(int, ids):
-            log2_p = float(logits[token_id] / np.log(2) - every)
-            drawn = float(logits[token_id] / np.log(2) - _log2_sum(logits[ids]))
+        for token_id, log2 in zip(ids.tolist(), logits[ids] / np.log(2)):
             matcher = self.matcher.copy()
             matcher.advance(token_id)
             walks.append(
                 Walk(
                     (*self.token_ids, token_id),
-                    (*self.log2_p, log2_p),
-                    (*self.log2_z, log2_z),
-                    (*self.log2_q, drawn),
+                    (*self.log2_p, float(log2) - every),
+                    (*self.log2_z, allowed - every),
+                    (*self.log2_q, float(log2) - allowed),
                     matcher,
                 )
             )
