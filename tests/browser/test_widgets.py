@@ -24,6 +24,14 @@ words = Vocabulary.from_bytes([b"", *(bytes([i]) for i in range(256)), b"pat", b
 mask_explorer({"closed": compile_json_schema(path | {"required": ["path"]})}, words, '{"')"""
 
 
+BREAK = """\
+from modtools.teaching.broken_masks import break_a_mask
+break_a_mask()"""
+MUSEUM = """\
+from modtools.teaching.museum import museum
+museum()"""
+
+
 def open_and_run(browser, jupyter, name: str, *cells: str) -> None:
     """Write a notebook, open it, run it all, and wait until the kernel is idle with output on the page."""
     from selenium.webdriver.common.by import By
@@ -96,3 +104,27 @@ def test_typing_a_prefix_changes_what_the_mask_explorer_allows(browser, jupyter)
     wait_for(browser, "cannot follow; one of 'a' can")
     browser.find_element(By.CSS_SELECTOR, ".noUi-handle").send_keys(Keys.ARROW_RIGHT)
     wait_for(browser, "2 of 260 tokens")
+
+
+def test_another_mask_shows_its_code_its_verdicts_and_a_witness(browser, jupyter):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import Select
+
+    open_and_run(browser, jupyter, "break.ipynb", BREAK)
+    wait_for(browser, "def right")
+    assert "fails" not in shown(browser)
+    Select(browser.find_element(By.CSS_SELECTOR, ".jp-OutputArea select")).select_by_visible_text("canonical_only")
+    wait_for(browser, "def canonical_only")
+    assert "fails" in shown(browser) and "after «» it refuses «{»" in shown(browser)
+
+
+def test_another_exhibit_shows_its_document_and_its_report(browser, jupyter):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import Select
+
+    open_and_run(browser, jupyter, "museum.ipynb", MUSEUM)
+    wait_for(browser, "dottxt-ai/outlines/issues/935")
+    choice = Select(browser.find_element(By.CSS_SELECTOR, ".jp-OutputArea select"))
+    choice.select_by_visible_text("a token that holds half a character")
+    wait_for(browser, "ggml-org/llama.cpp/issues/2501")
+    assert "refuses it: not complete" in shown(browser) and "writes it" in shown(browser)
