@@ -23,6 +23,7 @@ from modtools.masking.vocabulary import Vocabulary
 
 WIDE_BYTES = 16  # a state is wide when more bytes than this may follow in it
 WIDE_TOKENS = 48  # and below this many tokens a walk is quicker than a split
+FEW_IDS = 16  # beyond these an array is quicker than a list
 MOST_STEPS = 300  # of a walk through one text, before it is split instead
 ANOTHER_KEY = "\udfff"  # stands for a free key that was read inside a token; no key can be spelled like this
 
@@ -100,7 +101,10 @@ class _Walk:
         room = machine.room_for_blanks(cell)
         if room:
             node = spaced(self.vocabulary, node, room)
-            self.some.append(node.blank)
+            if len(node.ids) > FEW_IDS:
+                self.some.append(node.array)
+            else:
+                self.ids += node.ids
         coming = machine.coming(cell)
         if coming is not None:
             self.value(*coming, node)

@@ -17,17 +17,18 @@ class Spaced:
     """What may follow a node after some blanks, or none. Attributes as those of modtools.masking.trie.Node, and:
 
     Attributes:
-        blank: the ids of the tokens that hold nothing but blanks from the node on, shape (n,).
+        ids: of the tokens that hold nothing but blanks from the node on.
+        array: the same as an array of shape (n,).
 
     Args:
         node: where the blanks begin.
         room: how many there may be at most.
     """
 
-    __slots__ = ("_firsts", "blank", "children", "size")
+    __slots__ = ("_firsts", "array", "children", "ids", "size")
 
     def __init__(self, node, room: int):
-        blank: list[int] = []
+        self.ids: list[int] = []
         firsts: dict[int, list] = {}
         level = [node]
         for length in range(room + 1):
@@ -37,9 +38,9 @@ class Spaced:
                     firsts.setdefault(byte, []).extend(getattr(child, "nodes", [child]))
                 elif length < room:
                     longer.append(child)
-                    blank += child.ids
+                    self.ids += child.ids
             level = longer
-        self.blank = np.array(blank, dtype=np.int64)
+        self.array = np.array(self.ids, dtype=np.intp)
         self.children = {byte: bundled(nodes) for byte, nodes in firsts.items()}
         self.size = sum(child.size for child in self.children.values())
         self._firsts = [node for nodes in firsts.values() for node in nodes]

@@ -19,9 +19,9 @@ Row = tuple[tuple[int, int, int], ...]
 Label = Hashable | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CharacterDFA:
-    """A trimmed deterministic automaton; state 0 is the start.
+    """A trimmed deterministic automaton; state 0 is the start. Equal ones share what is built upon them.
 
     Attributes:
         rows: for each state its transitions, sorted and disjoint.
@@ -30,6 +30,13 @@ class CharacterDFA:
 
     rows: tuple[Row, ...]
     labels: tuple[Label, ...]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.rows, self.labels))
 
     @property
     def is_empty(self) -> bool:

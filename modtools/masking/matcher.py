@@ -45,12 +45,13 @@ class Matcher:
         if self._reach is not None:
             self._reach.restrict(self.state, mask)
         mask[self.vocabulary.eos_id] = self.state.is_accepting
-        if not mask.any():
+        packed = np.packbits(mask)
+        if not packed.any():
             raise EmptyMaskError(
                 f"no token of the vocabulary leads on from this state: {self.state.describe()}; "
                 "use a vocabulary with all single bytes, or a schema that it can spell"
             )
-        self._keep(np.packbits(mask))
+        self._keep(packed)
         return mask
 
     def _keep(self, packed: np.ndarray) -> None:
