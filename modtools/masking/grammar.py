@@ -6,7 +6,6 @@ object, and remember where each byte leads.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from modtools.errors import UsageError
@@ -34,14 +33,13 @@ class State:
         is_accepting: whether the text may end here.
     """
 
-    __slots__ = ("_grammar", "_legal", "_next", "cells", "is_accepting", "masks")
+    __slots__ = ("_grammar", "_legal", "_next", "cells", "is_accepting")
 
     def __init__(self, grammar: Grammar, cells: frozenset[Cell]):
         self._grammar, self.cells = grammar, cells
         self._next: dict[int, State | None] = {}
         self._legal: frozenset[int] | None = None
         self.is_accepting = any(cell.machine.is_complete(cell) for cell in cells)
-        self.masks: dict = {}  # by vocabulary; filled by modtools.masking.matcher
 
     def step(self, byte: int) -> State | None:
         """The state after one more byte, None where the text has left the language."""
@@ -85,7 +83,7 @@ class Grammar:
         name: of what it was made.
         start: the state before the first byte.
         needs: with a token for each of these bytes a vocabulary can finish whatever can be finished.
-        kept: the states that keep a mask, the oldest first; for modtools.masking.matcher.
+        masks: by state and vocabulary, the oldest first; for modtools.masking.matcher.
         reaches: for modtools.masking.reach.
     """
 
@@ -93,7 +91,7 @@ class Grammar:
 
     def __init__(self, name: str, start: Cell, needs: frozenset[int]):
         self.name, self.needs = name, needs
-        self.kept: deque = deque()
+        self.masks: dict = {}
         self.reaches: dict = {}
         self._states: dict[frozenset[Cell], State] = {}
         self.start = self.state(frozenset([start]))

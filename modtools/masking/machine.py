@@ -21,21 +21,20 @@ class Cell:
     """One frame of the stack, with all frames below it.
 
     Attributes:
-        memo: what was found out about this cell; for modtools.masking.allowed.
+        memo: what was found out about this cell: by a byte the cells after it, and whatever others put there.
     """
 
-    __slots__ = ("_after", "below", "data", "machine", "memo")
+    __slots__ = ("below", "data", "machine", "memo")
 
     def __init__(self, machine: Machine, data: Any, below: Cell | None):
         self.machine, self.data, self.below = machine, data, below
-        self._after: dict[int, tuple[Cell, ...]] = {}
         self.memo: dict = {}
 
     def after(self, byte: int) -> tuple[Cell, ...]:
         """The cells after one more byte."""
-        found = self._after.get(byte)
+        found = self.memo.get(byte)
         if found is None:
-            found = self._after[byte] = self.machine.step(self, byte)
+            found = self.memo[byte] = self.machine.step(self, byte)
         return found
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 import numpy as np
 
 from modtools.errors import ModtoolsError, UsageError
@@ -38,7 +36,7 @@ class Matcher:
         """
         if self.is_finished:
             raise EmptyMaskError("no token is allowed after end-of-sequence; reset the matcher")
-        packed = self.state.masks.get(self.vocabulary)
+        packed = self.grammar.masks.get((self.state, self.vocabulary))
         if packed is not None:
             return np.unpackbits(packed, count=len(self.vocabulary)).view(bool)
         mask = text_tokens(self.state, self.vocabulary)
@@ -56,12 +54,10 @@ class Matcher:
 
     def _keep(self, packed: np.ndarray) -> None:
         """Keeps a mask with its state, as bits: fresh memory for a byte a token would cost more than the walk."""
-        kept: deque[tuple[State, Vocabulary]] = self.grammar.kept
-        while kept and (len(kept) + 1) * packed.nbytes > CACHED_BYTES:
-            state, vocabulary = kept.popleft()
-            state.masks.pop(vocabulary, None)
-        self.state.masks[self.vocabulary] = packed
-        kept.append((self.state, self.vocabulary))
+        masks = self.grammar.masks
+        while masks and (len(masks) + 1) * packed.nbytes > CACHED_BYTES:
+            del masks[next(iter(masks))]
+        masks[self.state, self.vocabulary] = packed
 
     def advance(self, token_id: int) -> None:
         """Reads one more token.

@@ -65,7 +65,7 @@ class OursWalk:
         self.mask, self.advance, self.reset = matcher.allowed, matcher.advance, matcher.reset
 
     def is_cached(self) -> bool:
-        return self.matcher.vocabulary in self.matcher.state.masks
+        return (self.matcher.state, self.matcher.vocabulary) in self.matcher.grammar.masks
 
     def allows(self, raw: np.ndarray, token_id: int) -> bool:
         return bool(raw[token_id])
@@ -75,7 +75,7 @@ class OursWalk:
 
     def facts(self) -> dict[str, int]:
         grammar = self.matcher.grammar
-        return {"states": len(grammar._states), "masks": len(grammar.kept)}
+        return {"states": len(grammar._states), "masks": len(grammar.masks)}
 
 
 class Llguidance:
