@@ -43,9 +43,7 @@ system = f'Your tools:\n{fine.snapshot.schema_text}\nReply with one call: {{"nam
 question = (Message("system", system), Message("user", "What is the value of RATE in shop/prices.py?"))
 answer = model.generate([Request(question)], Sampling(max_tokens=80))[0]
 print(answer.text)
-print(
-    f"\n{answer.usage.prompt_tokens} tokens read, {answer.usage.completion_tokens} written, ended by {answer.finish!r}"
-)
+print(f"\n{answer.usage.prompt_tokens} tokens read, {answer.usage.completion_tokens} written, ended by {answer.finish!r}")
 assert answer.usage.completion_tokens <= 80
 
 # %% [markdown] id="failing-thing"
@@ -93,9 +91,7 @@ for record in good.trace:
 # %% id="detour"
 for path in ("shop/../shop/./prices.py", "shop/../../etc/passwd", "shop/price.py"):
     result = ladder.climb('{"name": "read_file", "arguments": {"path": "%s"}}' % path)
-    print(
-        f"{path:26} -> {result.outcome}: {result.operation.resources if result.operation else result.observation.text}"
-    )
+    print(f"{path:26} -> {result.outcome}: {result.operation.resources if result.operation else result.observation.text}")
 
 # %% [markdown] id="audit"
 # Two things come out of every call: the observation for the model, and an audit record for people. The record holds

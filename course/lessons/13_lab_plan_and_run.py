@@ -125,10 +125,8 @@ perfect = Path(folder.name) / "perfect"
 records = run(plan, reference_model(plan, level), perfect, level)
 data = summary(*read_run(perfect))
 for name in SURFACES:
-    solved, calls, tokens = (
-        Estimate(**part[name])
-        for part in ({n: c["all"] for n, c in data["success"].items()}, data["calls"], data["tokens"])
-    )
+    solved, calls, tokens = (Estimate(**part[name]) for part in ({n: c["all"] for n, c in data["success"].items()},
+                                                                 data["calls"], data["tokens"]))
     print(f"{name:7} solved {solved.text()}  calls {calls.text(1)}  tokens {tokens.text(0)}")
 
 # %% [markdown] id="perfect-note"
