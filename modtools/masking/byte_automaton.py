@@ -13,12 +13,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from modtools.masking.dfa import CharacterDFA, Label
+from modtools.masking.charset import PRINTABLE, union
+from modtools.masking.dfa import CharacterDFA, Label, can_finish_within
 
 Key = Hashable
 DEAD = -1
 UNKNOWN = -1  # in a table: a row that was not asked for yet
 QUOTE, BACKSLASH = 0x22, 0x5C
+CONTINUATION = range(0x80, 0xC0)  # the bytes of a character after its first
 SHORT_ESCAPES = {ord(letter): ord(c) for letter, c in zip('"\\/bfnrt', '"\\/\b\f\n\r\t')}
 
 
@@ -124,6 +126,15 @@ def plain_text(dfa: CharacterDFA) -> ByteAutomaton:
         return ascii_row | _lead(dfa.rows[key[1]])
 
     return ByteAutomaton(("character", 0), expand, lambda key: dfa.labels[key[1]] if key[0] == "character" else None)
+
+
+def needed_bytes(dfa: CharacterDFA) -> frozenset[int]:
+    """With a token for each of these bytes, every text of `dfa` that was begun in UTF-8 can be finished."""
+    if can_finish_within(dfa, PRINTABLE):  # and a character that was begun, with bytes that continue it
+        return frozenset([*range(0x20, 0x7F), *CONTINUATION])
+    ranges = [t[:2] for row in dfa.rows for t in row]
+    ascii_bytes = {byte for first, last in ranges for byte in range(first, min(last, 0x7F) + 1)}
+    return frozenset([*ascii_bytes, *CONTINUATION, *_lead([(first, last, 0) for first, last in union(ranges)])])
 
 
 def spell(text: str) -> bytes:

@@ -12,13 +12,13 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from modtools.masking.budget import budget, spend
-from modtools.masking.byte_automaton import literals, plain_text
+from modtools.masking.byte_automaton import literals, needed_bytes, plain_text
 from modtools.masking.compiler import Compiler
 from modtools.masking.dfa import CharacterDFA, any_text, without, words
 from modtools.masking.document import Document as Schema
 from modtools.masking.document import SchemaError
 from modtools.masking.ebnf import GrammarError, Tree, parse_ebnf
-from modtools.masking.grammar import JSON_BYTES, UTF8_BYTES, Grammar, check_options
+from modtools.masking.grammar import JSON_BYTES, Grammar, check_options
 from modtools.masking.machine import Cells, Machine, Root, Value
 from modtools.masking.network import START, Document, Network, Terminal, finishing, left_recursion
 from modtools.masking.pattern import PatternError
@@ -159,8 +159,9 @@ class _Builder:
             self.needs.update(what.encode())
             return Terminal(self.cells, literals({what.encode(): True}), repr(what)) if what else None, not what
         if kind in ("pattern", "until"):
-            self.needs |= UTF8_BYTES
-            return self.read_by(self.dfa(kind, at, what), f"the pattern /{what}/" if kind == "pattern" else "prose")
+            dfa = self.dfa(kind, at, what)
+            self.needs |= needed_bytes(dfa)
+            return self.read_by(dfa, f"the pattern /{what}/" if kind == "pattern" else "prose")
         if kind == "schema":
             if what not in self.schemas:
                 known = ", ".join(self.schemas) or "none"

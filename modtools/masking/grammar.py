@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from modtools.errors import UsageError
 from modtools.masking.budget import budget
-from modtools.masking.byte_automaton import plain_text
+from modtools.masking.byte_automaton import needed_bytes, plain_text
 from modtools.masking.compiler import Compiler
+from modtools.masking.dfa import any_text
 from modtools.masking.document import Document
 from modtools.masking.machine import Cell, Cells, Root, Scalar, Value
 from modtools.masking.regex import pattern_dfa
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from modtools.masking.vocabulary import Vocabulary
 
 # Every character of a JSON string has a spelling in printable ASCII, so only half-read ones need more.
-JSON_BYTES = frozenset([*range(0x20, 0x7F), *range(0x80, 0xC0)])
-UTF8_BYTES = frozenset([*range(0xC0), *range(0xC2, 0xF5)])
+JSON_BYTES = needed_bytes(any_text())
 
 
 class State:
@@ -161,4 +161,4 @@ def compile_regex(pattern: str) -> Grammar:
     if dfa.is_empty:
         raise UsageError(f"{name} matches no text")
     text = Scalar(cells, plain_text(dfa), name)
-    return Grammar(name, cells(text, 0, Root(cells, Value("text"), 0).cell(read=True)), UTF8_BYTES)
+    return Grammar(name, cells(text, 0, Root(cells, Value("text"), 0).cell(read=True)), needed_bytes(dfa))

@@ -6,7 +6,7 @@ import numpy as np
 
 from modtools.errors import ModtoolsError, UsageError
 from modtools.masking.allowed import text_tokens
-from modtools.masking.grammar import Grammar, State
+from modtools.masking.grammar import Grammar
 from modtools.masking.reach import Reach
 from modtools.masking.vocabulary import Vocabulary
 
