@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from modtools.errors import UsageError
-from modtools.masking import Vocabulary, allowed, compile_json_schema, compile_regex
+from modtools.masking import Vocabulary, allowed, compile_grammar, compile_json_schema, compile_regex
 from modtools.masking.matcher import EmptyMaskError
 
 SCHEMAS = {
@@ -37,6 +37,9 @@ SCHEMAS = {
     },
     "pattern": {"type": "string", "pattern": "^[a-é]{1,3}$"},
     "pattern and length": {"type": "string", "pattern": "[ab]", "minLength": 2, "maxLength": 40},
+    "lengths with gaps": {"type": "string", "pattern": "^(abc|dd)*$", "minLength": 4, "maxLength": 7},
+    "half characters counted": {"type": "string", "pattern": "^[é-ü☀-☂a]*$", "minLength": 1, "maxLength": 3},
+    "number in an array": {"type": "array", "items": {"type": "number", "minimum": -12, "maximum": 120}},
     "overlap": {"anyOf": [{"type": "string", "maxLength": 2}, {"type": "string", "pattern": "^a"}, {"type": "number"}]},
 }
 
@@ -147,3 +150,11 @@ def test_a_mask_belongs_to_its_caller(vocabulary):
 def test_tokens_with_the_same_bytes_are_allowed_together():
     twins = Vocabulary.from_bytes([None, b"a", b"b", b"a"], eos_id=0)
     assert compile_regex("a").matcher(twins).allowed().tolist() == [False, True, False, True]
+
+
+def test_a_grammar_needs_only_the_bytes_without_which_something_cannot_be_finished():
+    printable = {*range(0x20, 0x7F), *range(0x80, 0xC0)}
+    assert compile_regex(".*").needs == printable  # whatever was begun, printable characters can end it
+    assert compile_regex("[а-я]+").needs == {0xD0, 0xD1, *range(0x80, 0xC0)}
+    assert 0x04 in compile_regex("a\x04").needs
+    assert compile_grammar('reply = until("<call>") "<call>" json({"enum": ["é"]})').needs == printable | {0xC3}

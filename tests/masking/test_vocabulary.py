@@ -62,7 +62,7 @@ def test_the_embedded_vocabulary_spells_what_its_tokenizer_writes(need):
     from modtools.models import embedded
     from modtools.models.fetch import model_path
 
-    need(model_path() is not None, "the embedded model; `modtools setup` fetches it")
+    need(model_path() is not None, "the embedded model; `modtools model fetch` fetches it")
     from transformers import AutoTokenizer
 
     vocabulary, tokenizer = embedded.vocabulary(), AutoTokenizer.from_pretrained(model_path())
