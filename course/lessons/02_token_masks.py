@@ -191,7 +191,7 @@ for beginning in (b'"path"', b'"p'):
 def mask_after(grammar, text):
     """The mask after a text that the grammar can read."""
     matcher = grammar.matcher(vocab)
-    matcher.state = grammar.start.read(text)
+    matcher.read(text)
     return matcher.allowed()
 
 
@@ -313,18 +313,16 @@ print(wanted.sum(), "tokens; bytes read at most:", sum(len(token) for token in v
 
 # %% id="rung-trie"
 def by_trie(state):
-    readable = np.zeros(len(vocab.sorted_tokens), dtype=bool)
-    pending, found = [(state, vocab.root)], []
+    readable = np.zeros(len(vocab), dtype=bool)
+    pending = [(state, vocab.root)]
     while pending:
         before, node = pending.pop()
         for byte, child in node.children.items():
             after = before.step(byte)
             if after is not None:
-                if child.token >= 0:
-                    found.append(child.token)
+                readable[child.ids] = True  # the tokens that end here, if any
                 pending.append((after, child))
-    readable[found] = True
-    return vocab.spread(readable)
+    return readable
 
 
 assert (by_trie(STRING) == wanted).all()
@@ -372,7 +370,7 @@ table = Table()
 
 
 def by_level(state, vocabulary=vocab):
-    readable = np.zeros(len(vocabulary.sorted_tokens), dtype=bool)
+    readable = np.zeros(len(vocabulary), dtype=bool)
     prefixes = np.arange(len(vocabulary.levels[0].byte))
     states = np.full(len(prefixes), table.number(state))
     for level in vocabulary.levels:
@@ -382,13 +380,14 @@ def by_level(state, vocabulary=vocab):
         if not len(prefixes):
             break
         token = level.token[prefixes]
-        readable[token[token >= 0]] = True
+        ids, _ = vocabulary.with_twins(token[token >= 0])
+        readable[ids] = True
         first = level.child[prefixes]  # children lie side by side in the level below
         size = level.child[prefixes + 1] - first
         before = np.cumsum(size) - size
         prefixes = np.arange(size.sum()) + np.repeat(first - before, size)
         states = np.repeat(states, size)
-    return vocabulary.spread(readable)
+    return readable
 
 
 assert (by_level(STRING) == wanted).all()
@@ -416,7 +415,8 @@ print(f"{safe.sum()} tokens are safe in every string, {len(others.sorted_tokens)
 
 # %% [markdown] id="rung-cache-intro"
 # Rung 4. After one more letter the state is the *same object*: inside the string, all schemas and all letters look
-# alike. So keep the mask with the state.
+# alike. So keep the mask with the state. (The kit keeps it as bits. That costs a few microseconds to unpack, and an
+# eighth of the memory.)
 
 # %% id="rung-cache"
 kept = {}
@@ -612,7 +612,7 @@ cost_ms = {"compile the closed schema": least_us(lambda: compile_json_schema(CLO
 matchers = []
 for cut in CUTS:
     matchers.append(grammars["closed"].matcher(fresh))
-    matchers[-1].state = grammars["closed"].start.read(DOCUMENT[:cut])
+    matchers[-1].read(DOCUMENT[:cut])
 for visit in ("first", "second"):
     times_us = [least_us(matcher.allowed, 1) for matcher in matchers]
     cost_ms[f"{visit} visit of a state, mean of {len(CUTS)}"] = np.mean(times_us) / 1e3

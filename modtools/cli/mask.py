@@ -59,7 +59,7 @@ def mask(
 
         words = embedded()
         matcher = grammar.matcher(words)
-        matcher.state = grammar.start.read(text)
+        matcher.read(text)
         allowed = matcher.allowed()
         data |= {"allowed": int(allowed.sum()), "tokens": allowed_tokens(allowed, words)}
         print(f"{data['allowed']} of {len(words)} tokens are allowed, the longest: {data['tokens']}")

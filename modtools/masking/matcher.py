@@ -68,10 +68,21 @@ class Matcher:
         token = self.vocabulary.tokens[token_id] if 0 <= token_id < len(self.vocabulary) else None
         if token_id == self.vocabulary.eos_id and self.state.is_accepting and not self.is_finished:
             self.is_finished = True
-            return
-        state = self.state.read(token) if token and not self.is_finished else None
+        elif not token:
+            raise UsageError(f"token {token_id} is not allowed: {self.state.describe()}")
+        else:
+            self.read(token)
+
+    def read(self, text: bytes) -> None:
+        """Reads some text, whatever tokens spell it.
+
+        Raises:
+            UsageError: it cannot stand here; the matcher stays where it was.
+        """
+        state = self.state.read(text) if not self.is_finished else None
         if state is None or (self._reach is not None and not self._reach.can_finish(state)):
-            raise UsageError(f"token {token_id} ({token!r}) is not allowed: {self.state.describe()}")
+            where = "the end" if self.is_finished else self.state.describe()
+            raise UsageError(f"{text!r} is not allowed here: {where}")
         self.state = state
 
     def is_accepting(self) -> bool:

@@ -30,11 +30,10 @@ SMALL = Setting(_SCHEMA, Vocabulary.from_bytes(_BYTES, eos_id=0, special_ids=[1]
 
 def right(setting: Setting, text: bytes) -> set[int]:
     """The kit's own mask."""
-    state = setting.grammar.start.read(text)
-    if state is None:
+    if setting.grammar.start.read(text) is None:
         return set()
     matcher = setting.grammar.matcher(setting.vocabulary)
-    matcher.state = state
+    matcher.read(text)
     return set(np.flatnonzero(matcher.allowed()).tolist())
 
 

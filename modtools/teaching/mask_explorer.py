@@ -90,9 +90,9 @@ def explore(
     reading = read_text(grammar, text)
     if reading.read < len(text):
         return MaskView(refused=_why(reading))
-    state, matcher = grammar.start.read(text), grammar.matcher(vocabulary)
-    matcher.state = state
-    mask = matcher.allowed()
+    matcher = grammar.matcher(vocabulary)
+    matcher.read(text)
+    state, mask = matcher.state, matcher.allowed()
     ids = [int(i) for i in mask.nonzero()[0] if i != vocabulary.eos_id]
     ids.sort(key=lambda i: (len(vocabulary.tokens[i]), vocabulary.tokens[i]))
     straddling = [i for i in ids if straddles(state, vocabulary.tokens[i])]
