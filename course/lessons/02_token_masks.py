@@ -13,8 +13,8 @@
 # - run a real model with a mask, read Z_t, and say what the mask does not guarantee.
 #
 # Contents: the problem · two letters · a vocabulary · masked sampling · read_file, open and closed · inside a string ·
-# the ladder of designs · a real model · the explorer · compile cost and step cost · what was corrected ·
-# concept check · summary. It runs in about a minute on two cores, without a GPU and without a network once the model
+# the ladder of designs · a real model · prose, then a call · the production path · the explorer · compile cost and step
+# cost · what was corrected · concept check · summary. It runs in about a minute on two cores, without a GPU and without a network once the model
 # is in its cache.
 
 # %% [markdown] id="problem"
@@ -313,15 +313,16 @@ print(wanted.sum(), "tokens; bytes read at most:", sum(len(token) for token in v
 
 # %% id="rung-trie"
 def by_trie(state):
-    readable = np.zeros(len(vocab), dtype=bool)
-    pending = [(state, vocab.root)]
+    pending, found = [(state, vocab.root)], []
     while pending:
         before, node = pending.pop()
         for byte, child in node.children.items():
             after = before.step(byte)
             if after is not None:
-                readable[child.ids] = True  # the tokens that end here, if any
+                found += child.ids  # the tokens that end here, if any
                 pending.append((after, child))
+    readable = np.zeros(len(vocab), dtype=bool)
+    readable[found] = True
     return readable
 
 
@@ -561,6 +562,58 @@ cut = DOCUMENT[:14]
 reading = read_text(grammars["closed"], cut)
 print(f"a document: {reading.accepted} | {reading.state}")
 assert not reading.accepted and reading.read == len(cut)
+
+# %% [markdown] id="prose-intro"
+# ## Prose, and then a call
+#
+# A model that may only write JSON cannot think aloud first. JSON Schema cannot say "any text, then a call"; a
+# context-free grammar can. The kit reads a small EBNF. `until("...")` is any text in which the mark does not occur, and
+# `json(...)` a document of a schema.
+
+# %% id="prose"
+from modtools.masking import compile_grammar
+
+reply = compile_grammar(
+    """
+    reply = until("<tool_call>") "<tool_call>" json(call) "</tool_call>"
+    """,
+    schemas={"call": CLOSED},
+)
+TEXT = 'I look first. <tool_call>{"path": "shop/prices.py"}</tool_call>'
+print("accepted:", reply.accepts(TEXT.encode()))
+for prefix in ("I look first.", "I look first. <tool", "I look first. <tool_call>", TEXT[:-1]):
+    mask = mask_after(reply, prefix.encode())
+    print(f"{prefix[-16:]:16} {mask.sum():5} allowed, the end of sequence: {'yes' if mask[vocab.eos_id] else 'no'}")
+
+# %% [markdown] id="prose-note"
+# In the prose nearly every token is allowed, until the tag is complete. From there on the mask is narrow. The end of the
+# sequence is refused until the call is complete: with this grammar the model has to call something. Whether that is
+# wanted is a decision about the interface; `call | prose` would leave the choice to the model.
+#
+# ## The production path
+#
+# Nobody has to ship the loop above. `guidance` is a library that drives the same kind of mask (its engine is
+# llguidance, written in Rust). Here are the same network and the same schema through it.
+
+# %% id="guidance" tags=["live", "nbval-ignore-output"]
+from modtools.models.guided import Guidance
+
+plain = (Message("system", "You call tools. read_file takes a path."), ASK[1])  # its tokenizer reads <file> otherwise
+guided = Guidance(model).json(plain, CLOSED)
+print(repr(guided.text), "| ended by", guided.finish)
+print(f"{len(guided.token_ids)} tokens, {sum(guided.forced)} of them forced; {guided.forward_passes} forward passes")
+print("forced:", [vocab.tokens[i].decode() for i, forced in zip(guided.token_ids, guided.forced) if forced])
+if guided.finish == "stop":
+    assert grammars["closed"].accepts(guided.text.encode())
+
+# %% [markdown] id="guidance-note"
+# The text lies in our language too: the cell asserts it. guidance adds two things.
+#
+# - *Forced tokens.* Where the grammar leaves one text only, it appends that text in its usual tokens and does not ask the
+#   network. The key cost no forward pass of its own. The price: in these places only one spelling is possible, so the
+#   mask is not maximal. Notebook 03 looks at what that means.
+# - *Token healing.* A prompt may end in the middle of what would be one token, `http:` before `//` for instance. guidance
+#   takes the last token back and lets the model choose again among all tokens that begin like it.
 
 # %% [markdown] id="explorer-intro"
 # ## The explorer

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from modtools.errors import UsageError
@@ -97,8 +98,11 @@ class Guidance:
 
         prompt = self.model.render(messages)
         prompt_ids = self.model.prompter.encode(messages)
-        if self._engine.tokenizer.encode(prompt.encode()) != prompt_ids:
-            raise UsageError("guidance reads this prompt in other tokens; take control tokens out of the messages")
+        its_ids = self._engine.tokenizer.encode(prompt.encode())
+        if its_ids != prompt_ids:
+            same = next(i for i, pair in enumerate(zip_longest(prompt_ids, its_ids)) if pair[0] != pair[1])
+            where = self.model.prompter.decode(prompt_ids[same : same + 4])
+            raise UsageError(f"guidance reads this prompt in other tokens from {where!r} on; word that differently")
         check_context(self.model, [len(prompt_ids) + self.model.count(prefix)], max_tokens)
         state = EngineState()
         state.prompt = prompt + prefix
