@@ -1,0 +1,80 @@
+"""The sample of real schemas with valid and invalid documents, and the vocabularies they are walked in."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from modtools.masking import BudgetError, Grammar, SchemaError, Vocabulary, compile_json_schema
+
+TOOL_LIKE = ("Glaiveai2K", "BFCL", "MCPspec")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One schema of the sample with its documents."""
+
+    name: str
+    schema: Any
+    valid: tuple[Any, ...]
+    invalid: tuple[Any, ...]
+
+    @property
+    def kind(self) -> str:
+        """tool-like, or other."""
+        return "tool-like" if self.name.startswith(TOOL_LIKE) else "other"
+
+
+@lru_cache
+def samples(shared: Path) -> tuple[Sample, ...]:
+    """All schemas of the sample, by name."""
+    found = []
+    for path in sorted((shared / "data/maskbench-sample").glob("*.json")):
+        data = json.loads(path.read_text("utf-8"))
+        documents = {flag: tuple(t["data"] for t in data["tests"] if t["valid"] is flag) for flag in (True, False)}
+        found.append(Sample(path.stem, data["schema"], documents[True], documents[False]))
+    return tuple(found)
+
+
+def compiled(sample: Sample, **options) -> Grammar | None:
+    """The grammar of a sample, None where its schema is refused; who reports refusals is test_refusals.py."""
+    try:
+        return compile_json_schema(sample.schema, **options)
+    except (SchemaError, BudgetError):
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class RealVocabulary:
+    """A tokenizer of a model, and its tokens as bytes."""
+
+    name: str
+    tokenizer: Any
+    vocabulary: Vocabulary
+
+    def ids(self, text: str) -> list[int]:
+        """The canonical tokens of a text."""
+        return self.tokenizer.encode(text, add_special_tokens=False)
+
+
+def real_vocabularies() -> Iterator[RealVocabulary]:
+    """Those that this machine has: the embedded model's, and every folder with a tokenizer.json among the kit's."""
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    from modtools.models.cache import cache_dir
+    from modtools.models.fetch import model_path
+
+    if (folder := model_path()) is not None:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        yield RealVocabulary("49k", tokenizer, Vocabulary.from_tokenizer(tokenizer))
+    for name, key, ends in (("128k", "llama3", "<|eot_id|>"), ("200k", "gpt4o", "<|endoftext|>")):
+        roots = [Path(os.environ.get("MODTOOLS_TOKENIZERS", cache_dir())), cache_dir()]
+        paths = [path for root in roots for path in root.rglob("tokenizer.json") if key in path.as_posix()]
+        if paths:
+            tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(paths[0]), eos_token=ends)
+            yield RealVocabulary(name, tokenizer, Vocabulary.from_tokenizer(tokenizer))
