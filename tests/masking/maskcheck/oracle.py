@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +19,8 @@ import jsonschema
 import regex
 
 SETS = {"d": "0-9", "w": "A-Za-z0-9_", "s": r"\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"}
+
+PRECISE = Context(prec=2_000)  # digits; enough for every double
 
 
 class Digits(float):
@@ -108,7 +110,7 @@ def _additional(validator, inner, instance, schema) -> Iterator[jsonschema.Valid
 def _multiple_of(validator, multiple, instance, schema) -> Iterator[jsonschema.ValidationError]:
     if validator.is_type(instance, "number"):
         exact = getattr(instance, "exact", None) or Decimal(repr(instance))
-        if exact % Decimal(repr(multiple)):
+        if PRECISE.remainder(exact, Decimal(repr(multiple))):
             yield jsonschema.ValidationError(f"{instance!r} is not a multiple of {multiple!r}")
 
 
