@@ -48,12 +48,13 @@ def reasons(schema: Any, text: str, formats_are_asserted: bool = True, **options
         and not Oracle(schema).is_valid(text.encode()),
         "own dialects": lambda: _has_own_dialect(schema) and accepted(without(schema, VALIDATION), text),
     }  # fmt: skip
-    if options.pop("property_order", "any") == "declared":
-        undone["property order"] = lambda: accepted(schema, text)
+    if options.get("property_order") == "declared":
+        undone["property order"] = lambda: accepted(schema, text, property_order="any")
 
-    def accepted(schema: Any, text: str) -> bool:
+    def accepted(schema: Any, text: str, **changed) -> bool:
         try:
-            return compile_json_schema(schema, **options).accepts(text.encode(errors="surrogatepass"))
+            grammar = compile_json_schema(schema, **{**options, **changed})
+            return grammar.accepts(text.encode(errors="surrogatepass"))
         except ModtoolsError:
             return False
 
