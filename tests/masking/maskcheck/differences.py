@@ -32,7 +32,8 @@ KEYWORDS = (
     ["enum"], ["const"], ["items", "prefixItems"], ["additionalItems"], ["allOf"], ["anyOf"], ["oneOf"], ["type"],
     ["$ref"], ["properties", "required", "additionalProperties", "patternProperties"],
 )  # fmt: skip
-TRIES, MOST_STEPS = 5, 300
+TRIES, MOST_STEPS, MOST_BYTES = 5, 300, 3_000
+NO_END = "no end was found from there"
 CLOSING = b'"}],:0a'
 
 
@@ -141,21 +142,24 @@ class Comparison:
         """A text that begins so, who is right about it, and why they differ."""
         begun = before + (self.vocabulary.tokens[token_id] or b"")
         if only == "ours":
-            text = self._finish_ours(begun)
-            return text, *self._explain_ours(text)
+            text = self._finish_ours(begun, rng)
+            return text or begun, *self._explain_ours(text)
         text = self._finish_theirs(ids, token_id, before, rng)
         return text or begun, *self._explain_theirs(text)
 
-    def _finish_ours(self, text: bytes) -> bytes:
+    def _finish_ours(self, text: bytes, rng: random.Random) -> bytes | None:
+        """A document of ours that begins so; None where the search finds none."""
         state = self.ours.start.read(text)
-        while not state.is_accepting:
+        for _ in range(MOST_BYTES):
+            if state.is_accepting:
+                return text
             left = self._way.of(state)
             nearer = (byte for byte in (*CLOSING, *range(256)) if self._way.of(state.step(byte)) < left)
             byte = next(nearer, None)
             if byte is None:
-                byte = min(state.legal(), key=lambda byte: self._way.of(state.step(byte)))
+                byte = rng.choice([byte for byte in state.legal() if state.step(byte) is not None])
             state, text = state.step(byte), text + bytes([byte])
-        return text
+        return None
 
     def _finish_theirs(self, ids, chosen: int, before: bytes, rng: random.Random) -> bytes | None:
         """A document of the other engine that begins so; None where none is found."""
@@ -181,14 +185,16 @@ class Comparison:
                 text += self.vocabulary.tokens[token_id]
         return None
 
-    def _explain_ours(self, text: bytes) -> tuple[str, str]:
+    def _explain_ours(self, text: bytes | None) -> tuple[str, str]:
+        if text is None:
+            return "-", NO_END
         if not self._oracle.is_valid(text):
             return "theirs", ""
         return "ours", self._why_refused_there(text.decode())
 
     def _explain_theirs(self, text: bytes | None) -> tuple[str, str]:
         if text is None:
-            return "-", f"no end found within {MOST_STEPS} tokens: a dead end there, or a bad search"
+            return "-", NO_END
         why = self._oracle.why_not(text)
         if why is not None and self._annotating.is_valid(text):
             return "ours", "format is not asserted there"

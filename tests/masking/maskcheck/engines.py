@@ -72,14 +72,16 @@ class LLGuidanceGrammar:
 
     def allowed(self) -> np.ndarray:
         """The allowed set, shape (V,) bool."""
-        if self._matcher.is_stopped():
-            return np.zeros(len(self.vocabulary), dtype=bool)
+        if self._matcher.is_stopped():  # nothing but the end can follow
+            only_end = np.zeros(len(self.vocabulary), dtype=bool)
+            only_end[self.vocabulary.eos_id] = self._matcher.is_accepting()
+            return only_end
         bits = np.unpackbits(np.frombuffer(self._matcher.compute_bitmask(), np.uint8), bitorder="little")
         return bits[: len(self.vocabulary)].astype(bool)
 
     def is_accepting(self) -> bool:
         """Whether the text so far is a document."""
-        return bool(self.allowed()[self.vocabulary.eos_id]) or self._matcher.is_accepting()
+        return bool(self.allowed()[self.vocabulary.eos_id])
 
 
 class XGrammar:

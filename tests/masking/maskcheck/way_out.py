@@ -21,11 +21,17 @@ class WayOut:
 
     def __init__(self):
         self._values: dict[Value, int] = {}
+        self._states: dict[State, int] = {}
+        self._owed: dict[tuple[Object, int, int], int] = {}
         self._automata: dict[tuple[ByteAutomaton, int], int] = {}
 
     def of(self, state: State | None) -> int:
         """The fewest bytes from a state to the end."""
-        return FAR if state is None else min(self._stack(cell) for cell in state.cells)
+        if state is None:
+            return FAR
+        if state not in self._states:
+            self._states[state] = min(self._stack(cell) for cell in state.cells)
+        return self._states[state]
 
     def _stack(self, cell: Cell | None) -> int:
         total = 0
@@ -73,10 +79,13 @@ class WayOut:
 
     def _members(self, machine: Object, seen: int, count: int) -> int:
         """The bytes of the members that must still come, and of the brace."""
-        missing = [i for i in range(len(machine.names)) if (machine.required & ~seen) >> i & 1]
-        few = max(0, machine.least - count - len(missing))
-        spelled = sum(2 + len(spell(machine.names[i])) + self._value(machine.values[i]) for i in missing)
-        return 1 + spelled + few * FREE_MEMBER
+        missing = machine.required & ~seen
+        few = max(0, machine.least - count - missing.bit_count())
+        if (machine, missing, few) not in self._owed:
+            pairs = [(machine.names[i], machine.values[i]) for i in range(len(machine.names)) if missing >> i & 1]
+            spelled = sum(2 + len(spell(name)) + self._value(value) for name, value in pairs)
+            self._owed[machine, missing, few] = 1 + spelled + few * FREE_MEMBER
+        return self._owed[machine, missing, few]
 
     def _value(self, value: Value) -> int:
         if value not in self._values:
