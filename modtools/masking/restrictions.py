@@ -93,8 +93,9 @@ RESTRICTIONS = (
     ),
     Restriction(
         "formats",
-        "date-time and time with a leap second or lower-case letters; addresses and URIs beyond the plain ASCII form "
-        "in modtools.masking.formats",
+        "date-time and time with a leap second, lower-case letters or more than nine digits of a second; host names "
+        "with xn--, more than four labels or a last label that begins with a digit; quoted names and addresses in "
+        "brackets in e-mail; IPv6 that ends in IPv4; URIs beyond the ASCII form in modtools.masking.formats",
         "the format is a pattern here; it is never wider than the standard",
     ),
     Restriction(
@@ -117,14 +118,14 @@ _ACROSS = "it ties parts of a document together that this compiler reads one by 
 
 NOT_HONOURED = (
     NotHonoured("not", "always", _NEGATION),
-    *(NotHonoured(keyword, "always", "it holds a hidden `not`: the else-branch of if") for keyword in ("if", "then", "else")),
+    *(
+        NotHonoured(keyword, "always", "it holds a hidden `not`: the else-branch of if")
+        for keyword in ("if", "then", "else")
+    ),
     NotHonoured("oneOf", "unless its branches are shown to be disjoint", f"at most one may hold, and {_NEGATION}"),
     NotHonoured("uniqueItems", "always", _MEMORY),
     NotHonoured("contains", "always", f"with its counts {_ACROSS}"),
-    *(
-        NotHonoured(keyword, "always", _ACROSS)
-        for keyword in ("dependentSchemas", "dependentRequired", "dependencies")
-    ),
+    *(NotHonoured(keyword, "always", _ACROSS) for keyword in ("dependentSchemas", "dependentRequired", "dependencies")),
     *(
         NotHonoured(keyword, "always", "which parts are evaluated depends on which other keywords hold")
         for keyword in ("unevaluatedProperties", "unevaluatedItems")
@@ -148,6 +149,8 @@ NOT_HONOURED = (
         )
         for keyword in ("pattern", "patternProperties")
     ),
-    NotHonoured("multipleOf", "more than 9 digits of fraction, or more than 5,000 remainders", "a state for each remainder"),
+    NotHonoured(
+        "multipleOf", "more than 9 digits of fraction, or more than 5,000 remainders", "a state for each remainder"
+    ),
     NotHonoured("schema", "when no document fits it", "an answer and no gap: there is nothing to write"),
 )

@@ -41,7 +41,9 @@ def _texts(sample, rng: random.Random):
         yield json.dumps(document, ensure_ascii=False)
         for n in range(ORDERS):
             other = shuffled(document, rng)
-            yield json.dumps(other, indent=4, ensure_ascii=False) if n == 0 else spelled(other, rng, fixed, keys_are_free)
+            yield (
+                json.dumps(other, indent=4, ensure_ascii=False) if n == 0 else spelled(other, rng, fixed, keys_are_free)
+            )
 
 
 def _judge(chosen, real, rng: random.Random, tokenised: int) -> tuple[Counter, list[str]]:
@@ -57,7 +59,10 @@ def _judge(chosen, real, rng: random.Random, tokenised: int) -> tuple[Counter, l
             if not grammar.accepts(text.encode()):
                 wrong.append(f"{sample.name}: refused {text[:300]!r}")
             elif n < tokenised:
-                for how, ids in (("canonical", real.ids(text)), ("any", any_tokens(text.encode(), real.vocabulary, rng))):
+                for how, ids in (
+                    ("canonical", real.ids(text)),
+                    ("any", any_tokens(text.encode(), real.vocabulary, rng)),
+                ):
                     count[f"valid, {how} tokens"] += 1
                     step = _refused_at(grammar, real.vocabulary, ids)
                     if step is not None:

@@ -10,6 +10,7 @@ in the same place of the schema are judged by one of them, drawn at random.
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 from collections.abc import Iterator
@@ -227,7 +228,11 @@ class Comparison:
                 return "several spellings refused there"
             for keywords in KEYWORDS:
                 if self._is_read(self._without(tuple(keywords)), candidate):
-                    return f"{keywords[0]}{name} narrower there" if len(keywords) == 1 else f"{' or '.join(keywords[:2])}{name} narrower there"
+                    return (
+                        f"{keywords[0]}{name} narrower there"
+                        if len(keywords) == 1
+                        else f"{' or '.join(keywords[:2])}{name} narrower there"
+                    )
         return ""
 
     def _grammar_without(self, keywords: tuple[str, ...]):
@@ -259,6 +264,8 @@ def _numbers(text: str) -> str:
         if part[0] not in "-0123456789":
             return part
         number = float(part)
+        if math.isinf(number):
+            return part
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
     return "".join(map(spell, _TEXT.findall(text)))

@@ -34,7 +34,9 @@ class LLGuidance:
             special_token_ids = [i for i, token in enumerate(outer.tokens) if token is None]
 
             def __call__(self, text):
-                return [outer.tokens.index(bytes([byte])) for byte in (text if isinstance(text, bytes) else text.encode())]
+                return [
+                    outer.tokens.index(bytes([byte])) for byte in (text if isinstance(text, bytes) else text.encode())
+                ]
 
         self.vocabulary = vocabulary
         self._tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Words()), slices=None)

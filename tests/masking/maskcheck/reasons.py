@@ -18,7 +18,9 @@ from modtools.errors import ModtoolsError
 from modtools.masking import compile_json_schema
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|[a-z]+|[ \t\n\r]+|[{}\[\],:]', re.DOTALL)
-_LONE = re.compile(r"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]..)")
+_LONE = re.compile(
+    r"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]..)"
+)
 BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 VALIDATION = (
     "type", "enum", "const", *BOUNDS, "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems",
@@ -40,7 +42,8 @@ def reasons(schema: Any, text: str, formats_are_asserted: bool = True, **options
         "one spelling": lambda: accepted(schema, _respell(schema, text, fixed=True)),
         "one spelling of bounded names": lambda: accepted(schema, _respell(schema, text, fixed=False)),
         "whitespace": lambda: accepted(schema, "".join(t for t in _TOKENS.findall(text) if not t.isspace())),
-        "integers": lambda: accepted(schema, _integers(schema, text)),
+        "integers": lambda: accepted(schema, _integers(schema, text))
+        and not accepted(without(schema, [*BOUNDS, "multipleOf"]), text),
         "bounded numbers": lambda: accepted(without(schema, BOUNDS), text) and Oracle(schema).is_valid(text.encode()),
         "multiples": lambda: accepted(without(schema, ["multipleOf"]), text) and Oracle(schema).is_valid(text.encode()),
         "formats": lambda: formats_are_asserted and accepted(without(schema, ["format"]), text),
@@ -92,7 +95,9 @@ def _given_numbers(schema: Any) -> set[Decimal]:
     def look(value: Any, is_given: bool) -> None:
         if isinstance(value, int | float) and not isinstance(value, bool) and is_given:
             found.add(Decimal(repr(value)))
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        for key, inner in (
+            value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        ):
             look(inner, is_given or key in ("enum", "const"))
 
     look(schema, False)
@@ -107,9 +112,16 @@ def _respell(schema: Any, text: str, fixed: bool) -> str:
     for i, token in enumerate(tokens):
         if token[0] == '"' and (json.loads(token) in known if fixed else i in keys and json.loads(token) not in known):
             tokens[i] = json.dumps(json.loads(token), ensure_ascii=False)
-        elif fixed and token[0] in "-0123456789" and Decimal(token) in numbers:
-            tokens[i] = _shortest(Decimal(token))
+        elif fixed and (number := _decimal(token)) is not None and number in numbers:
+            tokens[i] = _shortest(number)
     return "".join(tokens)
+
+
+def _decimal(token: str) -> Decimal | None:
+    """The number that a part of a text spells, None where it is none, or one of more than a thousand digits."""
+    if token[0] not in "-0123456789" or len(token) > 1_000 or int(token.lower().partition("e")[2] or 0) > 1_000:
+        return None
+    return Decimal(token)
 
 
 def _shortest(number: Decimal) -> str:
@@ -125,9 +137,8 @@ def _integers(schema: Any, text: str) -> str:
     given = _given_numbers(schema)
 
     def spell(token: str) -> str:
-        if token[0] not in "-0123456789" or Decimal(token) in given or not _is_whole(Decimal(token)):
-            return token
-        return str(int(Decimal(token)))
+        number = _decimal(token)
+        return token if number is None or number in given or not _is_whole(number) else str(int(number))
 
     return "".join(map(spell, _TOKENS.findall(text)))
 

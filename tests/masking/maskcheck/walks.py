@@ -37,7 +37,11 @@ def walk(grammar: Grammar, vocabulary: Vocabulary, rng: random.Random, wander: i
             token_id = int(rng.choice(np.flatnonzero(mask)))
         else:
             allowed = np.flatnonzero(mask)
-            few = [int(i) for i in rng.sample(list(allowed), CANDIDATES)] if len(allowed) > CANDIDATES else [*map(int, allowed)]
+            few = (
+                [int(i) for i in rng.sample(list(allowed), CANDIDATES)]
+                if len(allowed) > CANDIDATES
+                else [*map(int, allowed)]
+            )
             few += singles[mask[singles]].tolist()
             left = {i: way.of(matcher.state.read(vocabulary.tokens[i])) for i in few if vocabulary.tokens[i]}
             best = min(left.values(), default=0)

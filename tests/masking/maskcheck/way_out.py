@@ -73,7 +73,9 @@ class WayOut:
             return self._automaton(machine.owner.free.automaton, data[0]) + 1 + min(values, default=FAR)
         if isinstance(machine, Array):
             least, count = machine.least, data[2]
-            items = [machine.first[i] if i < len(machine.first) else machine.rest for i in range(count, max(count, least))]
+            items = [
+                machine.first[i] if i < len(machine.first) else machine.rest for i in range(count, max(count, least))
+            ]
             return 1 + sum(1 + self._value(item) for item in items)
         raise TypeError(f"no distance for {type(machine).__name__}")
 
