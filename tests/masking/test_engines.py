@@ -18,7 +18,7 @@ import pytest
 from maskcheck.differences import Comparison, byte_vocabulary, compared, narrowed
 from maskcheck.engines import LLGuidance, Refused, XGrammar
 from maskcheck.page import agree
-from maskcheck.sample import real_vocabularies, samples
+from maskcheck.sample import samples
 from modtools.masking import BudgetError, SchemaError
 
 ENGINES = {"llguidance": LLGuidance, "xgrammar": XGrammar}
@@ -26,11 +26,9 @@ MOST_TOKENS = 120  # of one walk
 
 
 @pytest.fixture(scope="session")
-def engines(need):
+def engines(real):
     """By name: the engine on real tokens, and on single bytes; both kept, for they are slow to start."""
-    found = next(real_vocabularies(), None)
-    need(found is not None, "the embedded model (modtools model fetch)")
-    vocabulary = narrowed(found.vocabulary, 40)
+    vocabulary = narrowed(real.vocabulary, 40)
     started = {}
 
     def start(name: str):

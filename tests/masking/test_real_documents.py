@@ -8,19 +8,10 @@ from collections import Counter
 
 import pytest
 
-from maskcheck.sample import compiled, real_vocabularies, samples
+from maskcheck.sample import compiled, samples
 from maskcheck.spellings import any_tokens, fixed_strings, shuffled, spelled
 
 ORDERS = 5
-LONGEST = 4_000  # bytes of a document whose tokens are tried one by one at ordinary length
-
-
-@pytest.fixture(scope="session")
-def real(need):
-    """The vocabulary of the embedded model."""
-    found = next(real_vocabularies(), None)
-    need(found is not None, "the embedded model (modtools model fetch)")
-    return found
 
 
 def _refused_at(grammar, vocabulary, ids: list[int]) -> int | None:

