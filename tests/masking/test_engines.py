@@ -100,7 +100,7 @@ class Case:
 
 @pytest.mark.whole
 @pytest.mark.parametrize("is_alike", [True, False], ids=["alike", "defaults"])
-@pytest.mark.parametrize(("name", "every"), [("llguidance", 1), ("xgrammar", 8)])
+@pytest.mark.parametrize(("name", "every"), [("llguidance", 1), ("xgrammar", 12)])
 def test_every_difference_on_the_sample_is_explained(shared, name, every, is_alike, engines):
     result = compare(samples(shared)[::every], *engines(name), is_alike, random.Random(71))
     print(json.dumps(result, indent=1))
