@@ -15,7 +15,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from maskcheck.differences import Comparison, byte_vocabulary, compared, narrowed
+from maskcheck.alike import byte_vocabulary, compared, narrowed
+from maskcheck.differences import Comparison
 from maskcheck.engines import LLGuidance, Refused, XGrammar
 from maskcheck.page import agree
 from maskcheck.sample import samples

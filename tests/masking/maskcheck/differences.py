@@ -9,8 +9,6 @@ in the same place of the schema are judged by one of them, drawn at random.
 
 from __future__ import annotations
 
-import json
-import math
 import random
 import re
 from collections.abc import Iterator
@@ -20,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from maskcheck.alike import in_order, plain_numbers, plain_strings, without_blanks
 from maskcheck.engines import Refused
 from maskcheck.oracle import Oracle
 from maskcheck.reasons import BOUNDS, reasons, without
 from maskcheck.way_out import WayOut
-from modtools.masking import Grammar, Vocabulary, compile_json_schema
+from modtools.masking import Grammar
 
-_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|[a-z]+|[ \t\n\r]+|[{}\[\],:]', re.DOTALL)
 KEYWORDS = (
     ["pattern"], ["format"], ["patternProperties"], ["propertyNames"], ["additionalProperties"], ["required"],
     ["minLength", "maxLength"], [*BOUNDS], ["multipleOf"], ["minItems", "maxItems"], ["minProperties", "maxProperties"],
@@ -213,16 +211,16 @@ class Comparison:
         if self._is_read(self._without(()), text):
             return "the same text is accepted in other tokens"
         rewritten = {
-            "escapes in strings": _strings(text),
-            "spelling of numbers": _numbers(text),
-            "blanks": "".join(part for part in _TEXT.findall(text) if not part.isspace()),
+            "escapes in strings": plain_strings(text),
+            "spelling of numbers": plain_numbers(text),
+            "blanks": without_blanks(text),
             "U+007F": text.replace("\x7f", "~"),
-            "order of keys": _ordered(self.schema, text),
+            "order of keys": in_order(self.schema, text),
         }
         for name, other in rewritten.items():
             if other != text and self._is_read(self._without(()), other):
                 return f"{name} refused there"
-        every = _ordered(self.schema, _numbers(_strings("".join(p for p in _TEXT.findall(text) if not p.isspace()))))
+        every = in_order(self.schema, plain_numbers(plain_strings(without_blanks(text))))
         for candidate, name in ((text, ""), (every, " and the spelling")):
             if name and self._is_read(self._without(()), candidate):
                 return "several spellings refused there"
@@ -251,85 +249,3 @@ class Comparison:
 def _plain(said: str) -> str:
     """The parser's complaint without its positions."""
     return "UTF-8" if "codec" in said else re.sub(r" at\b.*|\(.*", "", said).strip()
-
-
-def _strings(text: str) -> str:
-    return "".join(json.dumps(json.loads(p), ensure_ascii=False) if p[0] == '"' else p for p in _TEXT.findall(text))
-
-
-def _numbers(text: str) -> str:
-    """Every number as the shortest decimal of its double."""
-
-    def spell(part: str) -> str:
-        if part[0] not in "-0123456789":
-            return part
-        number = float(part)
-        if math.isinf(number):
-            return part
-        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
-
-    return "".join(map(spell, _TEXT.findall(text)))
-
-
-def _ordered(schema: Any, text: str) -> str:
-    """Keys in the order of the `properties` that name most of them; the text is spelled anew."""
-    orders: list[list[str]] = []
-
-    def look_for(part: Any) -> None:
-        if isinstance(part, dict) and isinstance(part.get("properties"), dict):
-            orders.append(list(part["properties"]))
-        for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-            look_for(inner)
-
-    def sort(part: Any) -> Any:
-        if isinstance(part, list):
-            return [sort(inner) for inner in part]
-        if not isinstance(part, dict):
-            return part
-        order = max(orders, key=lambda names: len(part.keys() & set(names)), default=[])
-        keys = sorted(part, key=lambda key: order.index(key) if key in order else len(order))
-        return {key: sort(part[key]) for key in keys}
-
-    look_for(schema)
-    return json.dumps(sort(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
-
-
-def byte_vocabulary() -> Vocabulary:
-    """Every byte, then the end; a byte is its own id."""
-    return Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), b""], eos_id=256)
-
-
-def closed(schema: Any) -> Any:
-    """The schema with every object that names its properties and says nothing of others closed."""
-    if isinstance(schema, list):
-        return [closed(inner) for inner in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {
-        key: {name: closed(inner) for name, inner in value.items()}
-        if key in ("properties", "patternProperties", "$defs", "definitions") and isinstance(value, dict)
-        else value
-        if key in ("enum", "const", "default", "examples")
-        else closed(value)
-        for key, value in schema.items()
-    }
-    if isinstance(schema.get("properties"), dict) and not {"additionalProperties", "patternProperties"} & schema.keys():
-        found["additionalProperties"] = False
-    return found
-
-
-def narrowed(vocabulary: Vocabulary, every: int) -> Vocabulary:
-    """The vocabulary without most of its tokens of mere letters and blanks, which masks treat alike; ids change."""
-    kept = [
-        token
-        for i, token in enumerate(vocabulary.tokens)
-        if token and (len(token) == 1 or not token.strip().isalpha() or i % every == 0)
-    ]
-    return Vocabulary.from_bytes([b"", *kept], eos_id=0)
-
-
-def compared(schema: Any, compact: bool) -> tuple[Any, Grammar]:
-    """The schema as both sides get it, and our grammar of it."""
-    schema = closed(schema) if compact else schema
-    options = {"whitespace": 0, "property_order": "declared"} if compact else {}
-    return schema, compile_json_schema(schema, **options)

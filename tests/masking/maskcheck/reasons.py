@@ -12,12 +12,12 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from maskcheck.alike import PARTS, without_blanks
 from maskcheck.oracle import Oracle, parse
 from maskcheck.spellings import fixed_strings
 from modtools.errors import ModtoolsError
 from modtools.masking import compile_json_schema
 
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|[a-z]+|[ \t\n\r]+|[{}\[\],:]', re.DOTALL)
 _LONE = re.compile(
     r"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]..)"
 )
@@ -41,7 +41,7 @@ def reasons(schema: Any, text: str, formats_are_asserted: bool = True, **options
         "lone surrogates": lambda: accepted(schema, _LONE.sub(r"\1x", text)),
         "one spelling": lambda: accepted(schema, _respell(schema, text, fixed=True)),
         "one spelling of bounded names": lambda: accepted(schema, _respell(schema, text, fixed=False)),
-        "whitespace": lambda: accepted(schema, "".join(t for t in _TOKENS.findall(text) if not t.isspace())),
+        "whitespace": lambda: accepted(schema, without_blanks(text)),
         "integers": lambda: accepted(schema, _integers(schema, text))
         and not accepted(without(schema, [*BOUNDS, "multipleOf"]), text),
         "bounded numbers": lambda: accepted(without(schema, BOUNDS), text) and Oracle(schema).is_valid(text.encode()),
@@ -106,7 +106,7 @@ def _given_numbers(schema: Any) -> set[Decimal]:
 
 def _respell(schema: Any, text: str, fixed: bool) -> str:
     """Gives what has one spelling that spelling: declared and given strings and numbers, or else all other keys."""
-    tokens, known, numbers = _TOKENS.findall(text), fixed_strings(schema), _given_numbers(schema)
+    tokens, known, numbers = PARTS.findall(text), fixed_strings(schema), _given_numbers(schema)
     solid = [i for i, token in enumerate(tokens) if not token.isspace()]
     keys = {i for i, after in zip(solid, solid[1:]) if tokens[after] == ":"}
     for i, token in enumerate(tokens):
@@ -140,7 +140,7 @@ def _integers(schema: Any, text: str) -> str:
         number = _decimal(token)
         return token if number is None or number in given or not _is_whole(number) else str(int(number))
 
-    return "".join(map(spell, _TOKENS.findall(text)))
+    return "".join(map(spell, PARTS.findall(text)))
 
 
 def _has_own_dialect(schema: Any) -> bool:
