@@ -1,8 +1,8 @@
 """Our masks against llguidance and xgrammar, token by token: every difference is explained, and ours is never wrong.
 
 What is compared: the same walks, in a vocabulary of the embedded model's tokens from which most that are mere letters
-are left out. "alike" means closed objects, keys in the order of the schema and no blanks on all sides; "defaults" means
-what each engine does when it is given the schema alone. The whole run prints the table that the course shows.
+are left out, with closed objects, keys in the order of the schema and no blanks on all sides. The whole run prints
+the table that the course shows. What the engines do by default is not compared yet.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def compare(chosen, engine, small, is_alike: bool, rng: random.Random) -> dict:
 
 
 def _wrong(result: dict) -> list[dict]:
-    """The differences that nothing explains, and those in which our mask is wrong."""
-    return [row for row in result["differences"] if not row["reason"]]
+    """The differences that nothing explains: wrong masks of ours among them, and prefixes from which no end was found."""
+    return [row for row in result["differences"] if not row["reason"] or row["right"] == "-"]
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -100,11 +100,10 @@ class Case:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("is_alike", [True, False], ids=["alike", "defaults"])
 @pytest.mark.parametrize(("name", "every"), [("llguidance", 1), ("xgrammar", 12)])
-def test_every_difference_on_the_sample_is_explained(shared, name, every, is_alike, engines):
-    result = compare(samples(shared)[::every], *engines(name), is_alike, random.Random(71))
+def test_every_difference_on_the_sample_is_explained(shared, name, every, engines):
+    result = compare(samples(shared)[::every], *engines(name), True, random.Random(71))
     print(json.dumps(result, indent=1))
     assert _wrong(result) == []
     if os.environ.get("MODTOOLS_RECORD"):  # the counts depend on the versions of the engines: recorded, not compared
-        agree("engines", f"{name}, {'alike' if is_alike else 'defaults'}", result)
+        agree("engines", f"{name}, alike", result)

@@ -31,7 +31,7 @@ KEYWORDS = (
     ["enum"], ["const"], ["items", "prefixItems"], ["additionalItems"], ["allOf"], ["anyOf"], ["oneOf"], ["type"],
     ["$ref"], ["properties", "required", "additionalProperties", "patternProperties"],
 )  # fmt: skip
-TRIES, MOST_STEPS, MOST_BYTES = 5, 300, 3_000
+TRIES, MOST_STEPS, MOST_BYTES = 5, 300, 600
 NO_END = "no end was found from there"
 CLOSING = b'"}],:0a'
 
@@ -156,7 +156,8 @@ class Comparison:
             nearer = (byte for byte in (*CLOSING, *range(256)) if self._way.of(state.step(byte)) < left)
             byte = next(nearer, None)
             if byte is None:
-                byte = rng.choice([byte for byte in state.legal() if state.step(byte) is not None])
+                legal = [byte for byte in sorted(state.legal()) if state.step(byte) is not None]
+                byte = rng.choice([byte for byte in legal if byte in CLOSING] or legal)
             state, text = state.step(byte), text + bytes([byte])
         return None
 

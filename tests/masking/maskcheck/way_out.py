@@ -13,7 +13,8 @@ from modtools.masking.machine import Cell, CountedString, Root, Scalar, Value
 from modtools.masking.object import DeclaredKey, FreeKey, Object, Phase
 
 FAR = 10_000
-FREE_MEMBER = 8  # bytes of a free key with its quotes, colon and comma, and of a small value
+FREE_KEY = 5  # bytes of a free key with its quotes and colon
+FREE_MEMBER = 8  # the same with a comma and a small value
 
 
 class WayOut:
@@ -50,9 +51,9 @@ class WayOut:
             return self._automaton(machine.automaton, data)
         if isinstance(machine, Object):
             phase, _, seen, _, count, value = data
-            open_member = 1 + self._value(value) if phase in (Phase.COLON, Phase.VALUE) else 0
+            open_member = (phase == Phase.COLON) + self._value(value) if phase in (Phase.COLON, Phase.VALUE) else 0
             if phase == Phase.COMMA:
-                open_member = FREE_MEMBER
+                open_member = self._another(machine, cell)
             return open_member + self._members(machine, seen, count)
         if isinstance(machine, DeclaredKey):
             ahead = machine.ahead(data) & machine.owner.available(cell.below)
@@ -78,6 +79,16 @@ class WayOut:
             ]
             return 1 + sum(1 + self._value(item) for item in items)
         raise TypeError(f"no distance for {type(machine).__name__}")
+
+    def _another(self, machine: Object, waiting: Cell) -> int:
+        """The bytes of one more member after a comma, beyond those that must come anyway, whose commas are counted."""
+        if machine.available(waiting) & machine.required or waiting.data[4] < machine.least:
+            return -1
+        unseen = [i for i in range(len(machine.names)) if machine.available(waiting) >> i & 1]
+        ways = [1 + len(spell(machine.names[i])) + self._value(machine.values[i]) for i in unseen]
+        if machine.has_free(waiting):
+            ways += [FREE_KEY + self._value(value) for value in machine.free.values.values()]
+        return min(ways, default=FAR)
 
     def _members(self, machine: Object, seen: int, count: int) -> int:
         """The bytes of the members that must still come, and of the brace."""
