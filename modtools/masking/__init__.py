@@ -6,14 +6,16 @@ from modtools.masking.document import SchemaError
 from modtools.masking.ebnf import GrammarError
 from modtools.masking.grammar import Grammar, compile_json_schema, compile_regex
 from modtools.masking.pattern import PatternError
-from modtools.masking.restrictions import RESTRICTIONS, Restriction
+from modtools.masking.restrictions import NOT_HONOURED, RESTRICTIONS, NotHonoured, Restriction
 from modtools.masking.vocabulary import Vocabulary
 
 __all__ = [
+    "NOT_HONOURED",
     "RESTRICTIONS",
     "BudgetError",
     "Grammar",
     "GrammarError",
+    "NotHonoured",
     "PatternError",
     "Restriction",
     "SchemaError",

@@ -11,6 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from maskcheck.sample import RealVocabulary, real_vocabulary
 from modtools.masking import Vocabulary
 from modtools.masking.grammar import State
 
@@ -91,3 +92,11 @@ def cases(shared: Path) -> list[dict]:
     """The cases of the course data: name, schema, accept, refuse, may_refuse."""
     lines = (shared / "cases" / "masking.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="session")
+def real(need) -> RealVocabulary:
+    """The tokenizer and the vocabulary of the embedded model."""
+    found = real_vocabulary("49k")
+    need(found is not None, "the embedded model (modtools model fetch)")
+    return found

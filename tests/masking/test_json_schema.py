@@ -33,6 +33,8 @@ REFUSED_BY = {  # row of the table: (schema, options, a text the schema allows a
     "bounded numbers": ({"type": "number", "maximum": 4}, {}, "1e-3", "0.001"),
     "multiples": ({"type": "number", "multipleOf": 0.5}, {}, "1.50", "1.5"),
     "formats": ({"format": "time"}, {}, '"23:59:60Z"', '"23:59:59Z"'),
+    "asserted formats": ({"format": "date"}, {}, '"tomorrow"', '"2026-11-30"'),
+    "own dialects": ({"$schema": "https://example.org/mine", "type": "integer"}, {}, '"a"', "1"),
 }
 
 
@@ -40,7 +42,7 @@ REFUSED_BY = {  # row of the table: (schema, options, a text the schema allows a
 def test_each_restriction_refuses_what_it_says_and_only_for_that(name, is_valid):
     schema, options, refused, accepted = REFUSED_BY[name]
     assert _judge(schema, [refused, accepted], **options) == [False, True]
-    if name not in ("duplicate keys", "lone surrogates", "formats"):
+    if name not in ("duplicate keys", "lone surrogates", "formats", "asserted formats", "own dialects"):
         assert is_valid(schema, refused.encode())
 
 

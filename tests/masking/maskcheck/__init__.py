@@ -1,0 +1,1 @@
+"""What the evidence about masks is made with: an oracle, walks, spellings, reasons for refusals, other engines."""
