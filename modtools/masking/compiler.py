@@ -19,6 +19,7 @@ from modtools.masking.charset import PRINTABLE
 from modtools.masking.counted import CountedString
 from modtools.masking.dfa import (
     CharacterDFA,
+    Label,
     any_text,
     can_finish_within,
     intersect,
@@ -208,7 +209,11 @@ class Compiler:
         size = (shape.min_properties, shape.max_properties)
         machine = Object(self.cells, self.blanks, names, values, required, self.ordered, size)
         self._free[machine] = self._free_classes(layers, permitted)
-        machine.free_values = list(self._free[machine][1].values())
+        dfa, classes = self._free[machine]
+        are_counted = shape.min_properties > 0 and dfa is not any_text()
+        machine.free_values = [
+            (value, _how_many(dfa, label, names) if are_counted else None) for label, value in classes.items()
+        ]
         return machine
 
     def _names(self, conjunction: Conjunction) -> CharacterDFA | None:
@@ -256,6 +261,12 @@ class Compiler:
                 self.spelled.update(range(0xC2, 0xF5))
             return None if dfa.is_empty else bounded_keys(dfa, values)
         return FreeKeys(json_string(dfa), values, bounded=False)
+
+
+def _how_many(dfa: CharacterDFA, label: Label, names: Iterable[str]) -> int | None:
+    """How many keys of one class there are beside those with these names; None where there is no end of them."""
+    keys = product([dfa], lambda labels: True if labels[0] == label else None, "the keys of an object")
+    return without(keys, words(names), "the keys of an object").counts[0]
 
 
 def _is_possible(machine: Machine) -> bool:

@@ -55,7 +55,8 @@ class Object(Machine):
             counts as seen.
         least, most: how many members; `most` is None for no bound.
         free: what other keys there may be, or None.
-        free_values: what the values of those may have to be.
+        free_values: what the values of those may have to be, each with how many keys that holds for, None where there
+            is no end of them.
     """
 
     def __init__(
@@ -77,9 +78,8 @@ class Object(Machine):
 
     def is_possible(self) -> bool:
         """Whether some finite object fits, by what is known of the values so far."""
-        enough = any(value.possible for value in self.free_values) or (
-            sum(value.possible for value in self.values) >= self.least
-        )
+        free = [size for value, size in self.free_values if value.possible]
+        enough = None in free or sum(value.possible for value in self.values) + sum(free) >= self.least
         needed = all(value.possible for i, value in enumerate(self.values) if self.required >> i & 1)
         return enough and needed and (self.most is None or max(self.least, self.required.bit_count()) <= self.most)
 

@@ -199,3 +199,12 @@ def test_a_state_says_in_words_where_it_is():
         state.describe()
         == "inside an integer < in an object, after a member; keys so far: a; still required: b < after the value"
     )
+
+
+def test_an_object_with_more_members_than_there_are_keys_fits_no_document():
+    two = {"type": "object", "patternProperties": {"^[ab]$": {"type": "null"}}, "additionalProperties": False}
+    with pytest.raises(SchemaError, match="no document"):
+        compile_json_schema(two | {"minProperties": 3})
+    with pytest.raises(SchemaError, match="no document"):
+        compile_json_schema(two | {"minProperties": 2, "properties": {"a": {}, "b": False}})
+    assert compile_json_schema(two | {"minProperties": 2}).accepts(b'{"b":null,"a":null}')

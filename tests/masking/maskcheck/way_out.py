@@ -9,7 +9,8 @@ from __future__ import annotations
 from modtools.masking.array import Array
 from modtools.masking.byte_automaton import DEAD, ByteAutomaton, spell
 from modtools.masking.grammar import State
-from modtools.masking.machine import Cell, CountedString, Root, Scalar, Value
+from modtools.masking.counted import CountedString
+from modtools.masking.machine import Cell, Root, Scalar, Value
 from modtools.masking.object import DeclaredKey, FreeKey, Object, Phase
 
 FAR = 10_000
@@ -47,8 +48,6 @@ class WayOut:
             return 0 if data[0] else self._value(machine.value)
         if isinstance(machine, CountedString):
             return self._automaton(machine.automaton, data[0]) + max(0, machine.least - data[1])
-        if isinstance(machine, Scalar):
-            return self._automaton(machine.automaton, data)
         if isinstance(machine, Object):
             phase, _, seen, _, count, value = data
             open_member = (phase == Phase.COLON) + self._value(value) if phase in (Phase.COLON, Phase.VALUE) else 0
@@ -69,6 +68,8 @@ class WayOut:
                 for i in names
             ]
             return max(0, min(ways, default=FAR)) if ways else FAR
+        if isinstance(machine, Scalar):
+            return self._automaton(machine.automaton, data)
         if isinstance(machine, FreeKey):
             values = [self._value(value) for value in machine.owner.free.values.values()]
             return self._automaton(machine.owner.free.automaton, data[0]) + 1 + min(values, default=FAR)
