@@ -25,6 +25,11 @@ SCHEMAS = {
         "patternProperties": {"^a": {"type": "integer"}, "b$": {"type": "string"}},
         "additionalProperties": False,
     },
+    "classes of keys": {
+        "type": "object",
+        "patternProperties": {"^i": {"type": "integer"}, "^s": {"type": "string"}, "^[éü]": {"type": "null"}},
+        "additionalProperties": False,
+    },
     "two keys only": {"type": "object", "patternProperties": {"^[ab]$": {}}, "additionalProperties": False},
     "short keys": {"type": "object", "propertyNames": {"maxLength": 1}, "minProperties": 1, "maxProperties": 2},
     "a tree": {"type": "object", "properties": {"a": {"type": "array", "items": {"$ref": "#"}}}, "required": ["a"]},
@@ -97,6 +102,35 @@ def test_no_walk_through_masks_gets_stuck_and_every_end_is_valid(name, vocabular
                 break
             text += vocabulary.tokens[token_id]
     assert finished >= 24
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_masks_are_exact_over_a_vocabulary_cut_out_of_documents(name, vocabulary, by_trial):
+    """Its tokens straddle whatever boundaries the documents have."""
+    rng = random.Random(name)
+    grammar, documents = compile_json_schema(SCHEMAS[name], whitespace=2), []
+    while len(documents) < 8:
+        matcher, text = grammar.matcher(vocabulary), b""
+        for step in range(300):
+            token_id = (
+                _towards_the_end(matcher, rng) if step > 8 else int(rng.choice(np.flatnonzero(matcher.allowed())))
+            )
+            matcher.advance(token_id)
+            text += vocabulary.tokens[token_id] or b""
+            if token_id == vocabulary.eos_id:
+                documents.append(text)
+                break
+    pieces = set()
+    for text in documents:
+        for _ in range(60):
+            at = rng.randrange(len(text))
+            pieces.add(text[at : at + rng.randrange(1, 9)])
+    cut = Vocabulary.from_bytes([None, *(bytes([byte]) for byte in range(256)), *sorted(pieces)], eos_id=0)
+    for text in documents:
+        for _ in range(8):
+            matcher = grammar.matcher(cut)
+            matcher.read(text[: rng.randrange(len(text) + 1)])
+            assert np.array_equal(matcher.allowed(), by_trial(matcher.state, cut)), matcher.state.describe()
 
 
 def test_half_a_character_is_allowed_only_where_its_other_half_can_follow(vocabulary):
