@@ -157,7 +157,10 @@ class _Walk:
         automaton = machine.automaton
         these = rests(self.vocabulary, QUOTED if automaton.is_quoted else around.machine.legal(around))
         parts = self.splits(self.vocabulary, node, automaton, state, these)
-        (self.some if parts.stay is None else self.many).append(parts.ids if parts.stay is None else parts.stay)
+        if parts.stay is None:
+            self.some.append(parts.ids)
+        else:
+            self.many.append(parts.stay)
         numbers = readable(self.vocabulary, around, these)
         self.some.append(these.token[numbers[parts.left[numbers] != DEAD]])
 

@@ -33,12 +33,11 @@ class State:
         is_accepting: whether the text may end here.
     """
 
-    __slots__ = ("_grammar", "_legal", "_next", "cells", "is_accepting")
+    __slots__ = ("_grammar", "_next", "cells", "is_accepting")
 
     def __init__(self, grammar: Grammar, cells: frozenset[Cell]):
         self._grammar, self.cells = grammar, cells
         self._next: dict[int, State | None] = {}
-        self._legal: frozenset[int] | None = None
         self.is_accepting = any(cell.machine.is_complete(cell) for cell in cells)
 
     def step(self, byte: int) -> State | None:
@@ -56,12 +55,6 @@ class State:
             if state is None:
                 return None
         return state
-
-    def legal(self) -> frozenset[int]:
-        """The bytes that may follow; others certainly may not."""
-        if self._legal is None:
-            self._legal = frozenset().union(*(cell.machine.legal(cell) for cell in self.cells))
-        return self._legal
 
     def describe(self) -> str:
         """The state in words: each configuration from its innermost frame outwards."""

@@ -149,6 +149,17 @@ def test_half_a_character_is_allowed_only_where_its_other_half_can_follow(vocabu
     assert {vocabulary.tokens[i] for i in np.flatnonzero(matcher.allowed())} == {b"\xa9", b"\xaa", b'\xa9"'}
 
 
+@pytest.mark.parametrize("begun", ['{"é":1,"'.encode() + b"\xc3", b'{"\\u00e9":1,"' + b"\xc3", b'{"a\\n":1,"a\\'])
+def test_a_used_key_is_not_completed_from_inside_a_character_or_an_escape(begun, by_trial):
+    ends = [b'\xa9"', b'\xaa"', b'n"', b't"', b'n":2,"a\\n"']
+    words = Vocabulary.from_bytes([None, *(bytes([byte]) for byte in range(256)), *ends], eos_id=0)
+    matcher = compile_json_schema({"type": "object", "additionalProperties": {"type": "integer"}}).matcher(words)
+    matcher.read(begun)
+    assert np.array_equal(matcher.allowed(), by_trial(matcher.state, words))
+    allowed_ends = {words.tokens[i] for i in np.flatnonzero(matcher.allowed())} & {*ends}
+    assert allowed_ends == ({b't"'} if begun.endswith(b"\\") else {b'\xaa"'})
+
+
 def test_a_token_is_refused_where_the_vocabulary_cannot_finish_what_it_begins():
     tokens = [None, b"a", b"b", b"cd", b"c"]  # no token for d alone
     matcher = compile_regex("a?(bx|cd|cdd)").matcher(Vocabulary.from_bytes(tokens, eos_id=0))

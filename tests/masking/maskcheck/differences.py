@@ -156,7 +156,7 @@ class Comparison:
             nearer = (byte for byte in (*CLOSING, *range(256)) if self._way.of(state.step(byte)) < left)
             byte = next(nearer, None)
             if byte is None:
-                legal = [byte for byte in sorted(state.legal()) if state.step(byte) is not None]
+                legal = [byte for byte in range(256) if state.step(byte) is not None]
                 byte = rng.choice([byte for byte in legal if byte in CLOSING] or legal)
             state, text = state.step(byte), text + bytes([byte])
         return None
