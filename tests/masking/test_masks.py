@@ -160,6 +160,21 @@ def test_a_used_key_is_not_completed_from_inside_a_character_or_an_escape(begun,
     assert allowed_ends == ({b't"'} if begun.endswith(b"\\") else {b'\xaa"'})
 
 
+@pytest.mark.parametrize("begun", ['{"é":1,"', '{"é":1,"中":2,"', '{"ab":1,"é":1,"', '{"\\n":1,"'])
+def test_a_byte_that_begins_used_keys_only_is_refused(begun, by_trial):
+    ends = ["中".encode()[:2], b"\\n", b"\\", b'b":', b'ab":1,"', b"a"]
+    words = Vocabulary.from_bytes([None, *(bytes([byte]) for byte in range(256)), *ends], eos_id=0)
+    few = {
+        "type": "object",
+        "patternProperties": {"^(é|中|ab|\n)$": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    matcher = compile_json_schema(few, whitespace=0).matcher(words)
+    matcher.read(begun.encode())
+    assert np.array_equal(matcher.allowed(), by_trial(matcher.state, words))
+    assert matcher.allowed()[words.tokens.index(b"\xc3")] == ("é" not in begun)
+
+
 def test_a_token_is_refused_where_the_vocabulary_cannot_finish_what_it_begins():
     tokens = [None, b"a", b"b", b"cd", b"c"]  # no token for d alone
     matcher = compile_regex("a?(bx|cd|cdd)").matcher(Vocabulary.from_bytes(tokens, eos_id=0))
