@@ -208,3 +208,14 @@ def test_an_object_with_more_members_than_there_are_keys_fits_no_document():
     with pytest.raises(SchemaError, match="no document"):
         compile_json_schema(two | {"minProperties": 2, "properties": {"a": {}, "b": False}})
     assert compile_json_schema(two | {"minProperties": 2}).accepts(b'{"b":null,"a":null}')
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_a_one_of_must_be_disjoint_in_every_place_that_refers_to_it(names):
+    either = {"oneOf": [{"type": ["integer", "string"], "minimum": 0}, {"type": ["integer", "boolean"], "maximum": 10}]}
+    beside = {"a": {"type": ["string", "boolean"]}, "b": {"type": "integer"}}  # with integers the branches overlap
+    places = {name: {"allOf": [{"$ref": "#/$defs/u"}, beside[name]]} for name in names}
+    with pytest.raises(SchemaError, match="oneOf"):
+        compile_json_schema({"$defs": {"u": either}, "type": "object", "properties": places})
+    alone = {"$defs": {"u": either}, "type": "object", "properties": {"a": places["a"]}, "required": ["a"]}
+    assert compile_json_schema(alone).accepts(b'{"a":true}') and not compile_json_schema(alone).accepts(b'{"a":1}')

@@ -17,10 +17,9 @@ def _random_schema(rng: random.Random) -> dict:
     )
     other = bound + rng.choice([0, 1, 9, 0.5, 100])
     schema = {"type": rng.choice(["integer", "number"])}
-    if rng.random() < 0.7:
-        schema[rng.choice(["minimum", "exclusiveMinimum"])] = bound
-    if rng.random() < 0.7:
-        schema[rng.choice(["maximum", "exclusiveMaximum"])] = other
+    for kind, value in (("inimum", bound), ("aximum", other)):
+        for keyword in rng.sample([f"m{kind}", f"exclusiveM{kind}"], rng.choice([0, 1, 1, 2])):
+            schema[keyword] = value + rng.choice([0, 0, 0.5])
     return schema
 
 
@@ -82,3 +81,16 @@ def test_numbers_without_bounds_are_all_of_json():
     assert not any(
         grammar.accepts(text.encode()) for text in ("01", ".5", "1.", "+1", "1e", "NaN", "Infinity", "--1", "")
     )
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("nested", [False, True])
+def test_of_an_inclusive_and_an_exclusive_bound_of_one_value_the_exclusive_counts(order, nested):
+    for pair, inside in (
+        ([{"minimum": 5}, {"exclusiveMinimum": 5}], 6),
+        ([{"maximum": 5}, {"exclusiveMaximum": 5}], 4),
+    ):
+        first, second = pair[::order]
+        bounds = {"allOf": [first, second]} if nested else first | second
+        grammar = compile_json_schema({"type": "integer"} | bounds)
+        assert not grammar.accepts(b"5") and grammar.accepts(str(inside).encode())
