@@ -6,6 +6,7 @@ shown to be disjoint afterwards.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -32,12 +33,15 @@ def shapes(document: Document, conjunction: Iterable[Place], choices: list[Choic
     Raises:
         SchemaError: a keyword that cannot be honoured.
     """
-    pending, seen = list(conjunction), set()
+    pending: list[tuple[Place, frozenset[str]]] = [(place, frozenset()) for place in conjunction]
+    seen: set[str] = set()
     gathered: list[Place] = []
     branchings: list[tuple[Place, ...]] = []
     ones: list[tuple[Place, tuple[Place, ...]]] = []
     while pending:
-        place = pending.pop(0)
+        place, through = pending.pop(0)
+        if place.pointer in through:
+            place.refuse("$ref", "leads back to itself without an object, an array or a choice between")
         if place.pointer in seen:
             continue
         seen.add(place.pointer)
@@ -49,10 +53,10 @@ def shapes(document: Document, conjunction: Iterable[Place], choices: list[Choic
         if not isinstance(schema, dict):
             place.refuse("schema", f"expected an object or a boolean, got {schema!r}")
         if "$ref" in schema:
-            pending.append(document.follow(place))
+            pending.append((document.follow(place), through | {place.pointer}))
             if not document.siblings_of_ref:
                 continue
-        pending += _branches(place, "allOf")
+        pending += [(branch, through | {place.pointer}) for branch in _branches(place, "allOf")]
         gathered.append(place)
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
@@ -64,7 +68,8 @@ def shapes(document: Document, conjunction: Iterable[Place], choices: list[Choic
     for place in gathered:
         merged = narrow(merged, place)
     if nesting > MAX_NESTING:
-        place.refuse("$ref", "leads back to itself without an object or an array between")
+        reason = f"nested deeper than {MAX_NESTING}, or leads back to itself without an object or an array between"
+        place.refuse("anyOf", reason)
     if not branchings:
         return [] if not merged.types else [merged]
     beside = tuple(gathered)
@@ -73,19 +78,10 @@ def shapes(document: Document, conjunction: Iterable[Place], choices: list[Choic
         return []
     plain = _without_choices(beside)
     found = []
-    for branch in branchings[0]:
-        rest = tuple(_one_of_each(branchings[1:]))
-        for others in rest:
-            spend(1, f"the alternatives at {place.pointer or '(root)'}")
-            found += shapes(document, (*plain, branch, *others), choices, nesting + 1)
+    for one_of_each in itertools.product(*branchings):
+        spend(1, f"the alternatives at {place.pointer or '(root)'}")
+        found += shapes(document, (*plain, *one_of_each), choices, nesting + 1)
     return found
-
-
-def _one_of_each(branchings: list[tuple[Place, ...]]) -> Iterable[tuple[Place, ...]]:
-    """Every way to take one branch of each."""
-    if not branchings:
-        return [()]
-    return [(branch, *others) for others in _one_of_each(branchings[1:]) for branch in branchings[0]]
 
 
 def _without_choices(places: Iterable[Place]) -> Conjunction:

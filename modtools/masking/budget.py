@@ -34,6 +34,8 @@ def budget() -> Iterator[None]:
     token = _account.set(_Account())
     try:
         yield
+    except RecursionError as error:
+        raise BudgetError("nested too deeply to compile; make it flatter") from error
     finally:
         _account.reset(token)
 

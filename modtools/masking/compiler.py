@@ -77,7 +77,7 @@ class Compiler:
                 )
                 choice.place.refuse("oneOf", reason)
         if not root.possible:
-            self.document.root.refuse("schema", "no document fits it")
+            self.document.root.refuse("schema", "no document fits it, spelled as the table of restrictions allows")
         self._prune()
         return root
 

@@ -11,6 +11,7 @@ from modtools.errors import UnsupportedError
 
 # Keywords whose value is a schema, a list of schemas, a map of schemas.
 MARK = "\0"  # in the pointer of a schema that we made from the one at the rest of the pointer
+MAX_SHOWN = 200  # characters of a pointer in a message
 ONE = ("items", "additionalItems", "additionalProperties", "propertyNames", "not", "if", "then", "else", "contains")
 MANY = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
@@ -26,7 +27,8 @@ class SchemaError(UnsupportedError):
 
     def __init__(self, keyword: str, pointer: str, reason: str):
         self.keyword, self.pointer = keyword, pointer
-        super().__init__(f"{keyword} at {pointer or '(root)'}: {reason}")
+        where = pointer if len(pointer) <= MAX_SHOWN else f"{pointer[:MAX_SHOWN]}..."
+        super().__init__(f"{keyword} at {where or '(root)'}: {reason}")
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,13 @@ class Place:
         """The schema so many steps inside this one."""
         pointer, schema = self.pointer, self.schema
         for step in steps:
-            pointer += "/" + str(step).replace("~", "~0").replace("/", "~1")
+            pointer += "/" + str(step).replace("~", "~0").replace("/", "~1").replace(MARK, "~2")
             schema = schema[step]
         return Place(pointer, schema)
 
     def refuse(self, keyword: str, reason: str) -> NoReturn:
         """Raises SchemaError for a keyword of this schema."""
-        raise SchemaError(keyword, self.pointer.replace(MARK, ""), reason)
+        raise SchemaError(keyword, self.pointer.replace(MARK, "").replace("~2", MARK), reason)
 
 
 class Document:
@@ -102,7 +104,7 @@ class Document:
         for step in fragment.split("/")[1:]:
             step = unquote(step).replace("~1", "/").replace("~0", "~")
             holder = target.schema
-            if isinstance(holder, list) and step.isdigit() and int(step) < len(holder):
+            if isinstance(holder, list) and step.isascii() and step.isdigit() and int(step) < len(holder):
                 target = target.at(int(step))
             elif isinstance(holder, dict) and step in holder:
                 target = target.at(step)

@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from modtools.masking.document import MARK, Place
 from modtools.masking.shape import Shape
+
+
+_EXACT = Context(prec=2_000)
+MAX_DIGITS = 900  # of a number; no double has more before its point
+MAX_DEPTH = 200  # of a given value
+
+
+def unspellable(value: Any) -> str | None:
+    """Why a value of an enum or a const stands for no JSON, None where it does."""
+    waiting = [(value, 0)]
+    for inner, depth in waiting:
+        if isinstance(inner, float) and not math.isfinite(inner):
+            return f"{inner} is no number of JSON"
+        if isinstance(inner, int) and is_long(inner):
+            return f"a number of more than {MAX_DIGITS} digits"
+        if not isinstance(inner, dict | list | str | int | float | None):
+            return f"{inner!r} is no value of JSON"
+        if depth > MAX_DEPTH:
+            return f"a value nested deeper than {MAX_DEPTH}"
+        parts = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ()
+        waiting += [(part, depth + 1) for part in parts]
+    return None
+
+
+def is_long(number: float) -> bool:
+    """Whether an integer has more digits than any automaton is made for."""
+    return isinstance(number, int) and abs(number) >= 10**MAX_DIGITS
 
 
 def const(place: Place, step: str | int, value: Any) -> Place:
@@ -26,8 +53,8 @@ def type_of(value: Any) -> str:
 
 
 def spell_scalar(value: Any) -> bytes:
-    """The one spelling of a given number, true, false or null."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+    """The one spelling of a given number, true, false or null; numbers as ECMA-262 prints them."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         value = int(value)
     return (
         {None: b"null", True: b"true", False: b"false"}[value]
@@ -48,5 +75,5 @@ def scalar_fits(value: Any, kind: str, shape: Shape) -> bool:
     return (
         (low is None or number > low[0] or (number == low[0] and not low[1]))
         and (high is None or number < high[0] or (number == high[0] and not high[1]))
-        and all(number % multiple == 0 for multiple in shape.multiples)
+        and all(_EXACT.remainder(number, multiple) == 0 for multiple in shape.multiples)
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from modtools.errors import UsageError
-from modtools.masking.budget import budget
+from modtools.masking.budget import BudgetError, budget
 from modtools.masking.byte_automaton import needed_bytes, plain_text
 from modtools.masking.compiler import Compiler
 from modtools.masking.dfa import any_text
@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 JSON_BYTES = needed_bytes(any_text())
 
 
+MAX_CONFIGURATIONS = 1_000
+
+
 class State:
     """A set of configurations.
+
+    Where alternatives overlap and recur their number may double with every byte: beyond MAX_CONFIGURATIONS reading on
+    is a BudgetError.
 
     Attributes:
         cells: the configurations.
@@ -44,6 +50,8 @@ class State:
         """The state after one more byte, None where the text has left the language."""
         if byte not in self._next:
             after = frozenset(cell for before in self.cells for cell in before.after(byte))
+            if len(after) > MAX_CONFIGURATIONS:
+                raise BudgetError(f"{len(after)} ways to read the text at once; make the alternatives overlap less")
             self._next[byte] = self._grammar.state(after) if after else None
         return self._next[byte]
 

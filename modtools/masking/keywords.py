@@ -11,6 +11,7 @@ from typing import Any
 from modtools.masking.dfa import CharacterDFA
 from modtools.masking.document import Place
 from modtools.masking.formats import DEFINED, FORMATS
+from modtools.masking.given import MAX_DIGITS, is_long, unspellable
 from modtools.masking.numbers import is_multiple_supported
 from modtools.masking.pattern import PatternError
 from modtools.masking.regex import pattern_dfa
@@ -58,7 +59,7 @@ def _narrow_values(shape: Shape, place: Place) -> Shape:
     schema = place.schema
     if "type" in schema:
         given = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        unknown = [name for name in given if name not in TYPES]
+        unknown = [name for name in given if not isinstance(name, str) or name not in TYPES]
         if unknown:
             place.refuse("type", f"{unknown[0]!r} is no type of JSON")
         types = frozenset(given) | ({"integer"} if "number" in given else set())
@@ -71,6 +72,9 @@ def _narrow_values(shape: Shape, place: Place) -> Shape:
             values = (
                 [place.at("enum", i) for i in range(len(schema["enum"]))] if keyword == "enum" else [place.at("const")]
             )
+            for value in values:
+                if reason := unspellable(value.schema):
+                    place.refuse(keyword, reason)
             if shape.values is not None:
                 values = [v for v in shape.values if any(same(v.schema, other.schema) for other in values)]
             shape = replace(shape, values=tuple(values))
@@ -94,7 +98,9 @@ def _narrow_string(shape: Shape, place: Place) -> Shape:
         return shape
     if "pattern" in schema:
         texts.append(_pattern(place, "pattern", schema["pattern"]))
-    name = schema.get("format")
+    name = schema.get("format", "")
+    if not isinstance(name, str):
+        place.refuse("format", f"expected a string, got {name!r}")
     if name in FORMATS:
         texts.append(pattern_dfa(FORMATS[name], whole=True))
     elif name in DEFINED:
@@ -125,14 +131,11 @@ def _narrow_number(shape: Shape, place: Place) -> Shape:
         ("minimum", "exclusiveMinimum", "least"),
         ("maximum", "exclusiveMaximum", "most"),
     ):
-        strict = schema.get(exclusive)
-        bounds = [(schema.get(minimum), strict is True)]  # draft 4 says exclusiveMinimum: true beside minimum
-        if not isinstance(strict, bool):
-            bounds.append((strict, True))
-        for value, excluded in bounds:
-            if value is None:
-                continue
-            bound = (_decimal(place, minimum, value), excluded)
+        is_flag = isinstance(schema.get(exclusive), bool)  # draft 4 says exclusiveMinimum: true beside minimum
+        bounds = [(minimum, is_flag and schema[exclusive])] if minimum in schema else []
+        bounds += [(exclusive, True)] if exclusive in schema and not is_flag else []
+        for keyword, excluded in bounds:
+            bound = (_decimal(place, keyword, schema[keyword]), excluded)
             known = getattr(shape, attribute)
             sign = 1 if attribute == "least" else -1
             if known is None or (sign * bound[0], excluded) > (sign * known[0], known[1]):
@@ -146,8 +149,11 @@ def _narrow_number(shape: Shape, place: Place) -> Shape:
 
 
 def _decimal(place: Place, keyword: str, value: Any) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or (isinstance(value, float) and not math.isfinite(value)):
         place.refuse(keyword, f"expected a number, got {value!r}")
+    if is_long(value):
+        place.refuse(keyword, f"expected a number of at most {MAX_DIGITS} digits")
     return Decimal(repr(value))
 
 
@@ -190,6 +196,8 @@ def _narrow_array(shape: Shape, place: Place) -> Shape:
     if "array" not in shape.types:
         return shape
     key = "items" if isinstance(schema.get("items"), list) else "prefixItems"  # a list of items: before 2020-12
+    if not isinstance(schema.get(key, []), list):
+        place.refuse(key, f"expected a list of schemas, got {schema[key]!r}")
     first = tuple(place.at(key, i) for i in range(len(schema.get(key, []))))
     rest_key = "additionalItems" if key == "items" else "items"
     rest = place.at(rest_key) if rest_key in schema else None
@@ -203,10 +211,11 @@ def _narrow_array(shape: Shape, place: Place) -> Shape:
 
 
 def _count(place: Place, keyword: str) -> int | None:
-    value = place.schema.get(keyword)
-    if value is None:
+    if keyword not in place.schema:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != int(value):
+    value = place.schema[keyword]
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, bool) or not is_whole or value < 0:
         place.refuse(keyword, f"expected a number of 0 or more, got {value!r}")
     return int(value)
 

@@ -6,6 +6,7 @@ or above the bound's own digits. The length decides the rest, so no range is eve
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import lru_cache
@@ -36,6 +37,7 @@ def number_dfa(integer: bool, least: Bound, most: Bound, multiples: Sequence[Dec
     if multiples or integer:
         digits = 0 if integer else min(places(multiple) for multiple in multiples)
         return intersect([_between(least, most, digits), *map(_multiples, multiples)], "a bounded number")
+    least, most = _beyond_doubles(least, 1), _beyond_doubles(most, -1)
     if most is None and least in (None, (Decimal(0), False)):
         return pattern_dfa(NUMBER if least is None else NOT_NEGATIVE, whole=True)
     return _between(least, most, _fraction_digits(least, most))
@@ -54,7 +56,20 @@ def _rounded(bound: Bound, rounding: str) -> Bound:
 def _fraction_digits(*bounds: Bound) -> int:
     """So many that no decimal on the right side of an excluded bound is rounded onto it by a double."""
     strict = [len(str(abs(int(bound[0])))) for bound in bounds if bound and bound[1] and bound[0]]
-    return max(1, EXACT_DIGITS - max(strict)) if strict else FRACTION_DIGITS
+    return EXACT_DIGITS - max(strict) if strict else FRACTION_DIGITS
+
+
+def _beyond_doubles(bound: Bound, direction: int) -> Bound:
+    """An excluded bound too long for EXACT_DIGITS becomes the next double inside, which nothing inside is rounded past."""
+    if bound is None or not bound[1] or abs(bound[0]) < 10**EXACT_DIGITS:
+        return bound
+    try:
+        value = float(bound[0])
+    except OverflowError:
+        return bound
+    while Decimal(value) * direction <= bound[0] * direction and math.isfinite(value):
+        value = math.nextafter(value, direction * math.inf)
+    return (Decimal(value), False) if math.isfinite(value) else bound
 
 
 @lru_cache(maxsize=512)

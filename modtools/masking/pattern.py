@@ -46,6 +46,7 @@ class _Reader:
 
     def __init__(self, text: str):
         self.text, self.at = text, 0
+        self.names: set[str] = set()
 
     def refuse(self, what: str) -> NoReturn:
         raise PatternError(f"pattern {self.text!r}: {what} at character {self.at}; write it as a regular pattern")
@@ -84,7 +85,7 @@ class _Reader:
         if tree[0] in ("start", "end"):
             self.refuse("a repeated anchor")
         self.take("?")  # lazy or greedy: the same language
-        if self.peek() in ("*", "+", "?"):
+        if self.bounds() is not None:
             self.refuse("a repeated repetition")
         return ("rep", tree, *bounds)
 
@@ -126,7 +127,11 @@ class _Reader:
     def group(self) -> Tree:
         if self.take("?"):
             if self.take("<") and self.peek() not in ("=", "!"):
-                self.at = self.text.find(">", self.at) + 1 or self.refuse("a group name without end")
+                name, end, _ = self.text[self.at :].partition(">")
+                if not end or not name.isidentifier() or name in self.names:
+                    self.refuse(f"the group name {name[:20]!r}, broken or used before,")
+                self.names.add(name)
+                self.at += len(name) + 1
             elif not self.take(":"):
                 self.refuse(f"the look-around or flag (?{self.peek(2)}")
         tree = self.alternatives()

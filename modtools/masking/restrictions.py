@@ -93,9 +93,10 @@ RESTRICTIONS = (
     ),
     Restriction(
         "formats",
-        "date-time and time with a leap second, lower-case letters or more than nine digits of a second; host names "
-        "with xn--, more than four labels or a last label that begins with a digit; quoted names and addresses in "
-        "brackets in e-mail; IPv6 that ends in IPv4; URIs beyond the ASCII form in modtools.masking.formats",
+        "date-time and time with a leap second, lower-case letters or more than nine digits of a second; the year "
+        "0000; host names with -- in a label's third place, more than four labels or a last label that begins with a "
+        "digit; quoted names and addresses in brackets in e-mail; IPv6 that ends in IPv4; URIs beyond the ASCII form "
+        "in modtools.masking.formats",
         "the format is a pattern here; it is never wider than the standard",
     ),
     Restriction(
@@ -106,7 +107,8 @@ RESTRICTIONS = (
     ),
     Restriction(
         "own dialects",
-        "what the keywords of 2020-12 refuse, although $schema names a dialect of one's own that switches them off",
+        "what the keywords of 2020-12 refuse, although $schema names an older draft without them, or a dialect of "
+        "one's own that switches them off",
         "a dialect is read at an address, and nothing is fetched while a schema is compiled",
         is_late=True,
     ),
