@@ -9,6 +9,7 @@ in the same place of the schema are judged by one of them, drawn at random.
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ KEYWORDS = (
     ["enum"], ["const"], ["items", "prefixItems"], ["additionalItems"], ["allOf"], ["anyOf"], ["oneOf"], ["type"],
     ["$ref"], ["properties", "required", "additionalProperties", "patternProperties"],
 )  # fmt: skip
-TRIES, MOST_STEPS, MOST_BYTES = 5, 300, 600
+TRIES, MOST_STEPS, MOST_BYTES = 5, 1_500, 3_000
 NO_END = "no end was found from there"
 CLOSING = b'"}],:0a'
 
@@ -143,6 +144,8 @@ class Comparison:
         if only == "ours":
             text = self._finish_ours(begun, rng)
             return text or begun, *self._explain_ours(text)
+        if _holds_control_character(begun):  # no way to go on makes this JSON
+            return begun, "ours", "Invalid control character is not kept there"
         text = self._finish_theirs(ids, token_id, before, rng)
         return text or begun, *self._explain_theirs(text)
 
@@ -179,7 +182,7 @@ class Comparison:
                 plain = [i for i in some if self.vocabulary.tokens[i].isalnum()] or some
                 if not some:
                     break
-                token_id = rng.choice(ends if ends and rng.random() < 1 - attempt / 10 else plain)
+                token_id = rng.choice(ends if ends and rng.random() < 1 - attempt / 10 else rng.choice([plain, plain, some]))
                 if not self.theirs.advance(token_id):
                     break
                 text += self.vocabulary.tokens[token_id]
@@ -245,6 +248,15 @@ class Comparison:
             return False
         grammar.reset()
         return all(grammar.advance(byte) for byte in text.encode()) and grammar.is_accepting()
+
+
+def _holds_control_character(begun: bytes) -> bool:
+    """Whether the parser meets a raw control character inside a string, whatever may follow."""
+    try:
+        json.loads(begun.decode(errors="ignore"))
+    except json.JSONDecodeError as error:
+        return error.msg.startswith("Invalid control character")
+    return False
 
 
 def _plain(said: str) -> str:
