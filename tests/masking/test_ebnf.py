@@ -137,7 +137,7 @@ TEXTS = ["".join(letters) for n in range(6) for letters in itertools.product(LET
 def test_random_grammars_are_judged_as_a_plain_recogniser_judges_them_and_no_prefix_is_a_dead_end():
     rng = random.Random(4)
     single = Vocabulary.from_bytes([None, *(letter.encode() for letter in LETTERS)], eos_id=0)
-    judged = refused = recursive = 0
+    judged = refused = recursive = ambiguous = 0
     while judged < 60:
         rules = {name: some_tree(rng, 3) for name in RULES}
         text = "\n".join(f"{name} = {written(tree)}" for name, tree in rules.items())
@@ -150,11 +150,14 @@ def test_random_grammars_are_judged_as_a_plain_recogniser_judges_them_and_no_pre
         judged += 1
         recursive += any(name in written(tree) for name, tree in rules.items())
         reach = Reach(single)
-        for word in TEXTS:
-            assert grammar.accepts(word.encode()) == accepted(rules, word), (text, word)
-            state = grammar.start.read(word.encode())
-            assert state is None or reach.can_finish(state), (text, word)
-    assert refused > 10 and recursive > 10
+        try:
+            for word in TEXTS:
+                assert grammar.accepts(word.encode()) == accepted(rules, word), (text, word)
+                state = grammar.start.read(word.encode())
+                assert state is None or reach.can_finish(state), (text, word)
+        except BudgetError:  # more than 1,000 ways to read a word of a few letters
+            ambiguous += 1
+    assert refused > 10 and recursive > 10 and ambiguous <= 2
 
 
 @pytest.fixture(params=[0, 10_000], ids=["splits", "walks"])

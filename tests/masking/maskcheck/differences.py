@@ -182,7 +182,9 @@ class Comparison:
                 plain = [i for i in some if self.vocabulary.tokens[i].isalnum()] or some
                 if not some:
                     break
-                token_id = rng.choice(ends if ends and rng.random() < 1 - attempt / 10 else rng.choice([plain, plain, some]))
+                token_id = rng.choice(
+                    ends if ends and rng.random() < 1 - attempt / 10 else rng.choice([plain, plain, some])
+                )
                 if not self.theirs.advance(token_id):
                     break
                 text += self.vocabulary.tokens[token_id]
