@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -91,14 +91,19 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that a reader sees the old content or the new, never a part.
 
+    A link is followed. What is no regular file, such as /dev/stdout, is written to and never replaced.
+
     Raises:
         RecordError: where it cannot be written; the old file is then untouched.
     """
-    path = Path(path)
+    path, data = Path(path).resolve(), content.encode("utf-8") if isinstance(content, str) else content
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        part.write_bytes(data)
         os.replace(part, path)
     except OSError as error:
         with suppress(OSError):
@@ -115,13 +120,28 @@ def read_json(path: Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        RecordError: where it is missing or not JSON.
+        RecordError: where it is missing or not JSON in the strict sense: no key twice, no NaN.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except FileNotFoundError:
         raise RecordError(f"{path} does not exist") from None
     except OSError as error:
         raise RecordError(f"cannot read {path}: {error}") from error
     except ValueError as error:
         raise RecordError(f"{path} is not JSON: {error}") from None
+    except RecursionError:
+        raise RecordError(f"{path} is nested too deeply to be read") from None
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice in an object")
+    return found
+
+
+def _no_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")

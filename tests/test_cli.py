@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from modtools.cli import app
+from modtools.records import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,7 +24,7 @@ def _commands(command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         yield from _commands(inner, (*path, name))
 
 
-def _run(*arguments: str, cwd=ROOT) -> subprocess.CompletedProcess:
+def _run(*arguments: str | bytes, cwd=ROOT) -> subprocess.CompletedProcess:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     command = [sys.executable, "-c", "from modtools.cli import main; main()", *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
@@ -90,3 +91,35 @@ def test_the_references_solve_the_quick_preset(tmp_path):
 def test_checking_no_tasks_is_refused():
     result = _run("lab", "check", "--per-stratum", "0")
     assert result.returncode == 2 and "expected 1 to 200" in result.stderr
+
+
+def test_a_schema_file_that_is_no_strict_json_is_refused_and_never_a_verdict(tmp_path):
+    document = tmp_path / "document.json"
+    document.write_text("1")
+    for content, said in (
+        ('{"type": "integer", "type": "string"}', "'type' stands twice"),
+        ('{"const": NaN}', "NaN is no number"),
+        ("[" * 100_000, "nested too deeply"),
+    ):
+        schema = tmp_path / "schema.json"
+        schema.write_text(content)
+        run = _run("mask", str(schema), "--check", str(document))
+        assert run.returncode == 2 and said in run.stderr and run.stderr.count("\n") == 1, run.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such arguments and no device files")
+def test_bytes_that_are_no_utf8_are_explained_like_others(tmp_path):
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "string"}')
+    run = _run("mask", str(schema), "--explain", b'"\xff', "--vocabulary", "none")
+    assert run.returncode == 1 and "cannot follow" in run.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such links and device files")
+def test_figures_are_written_through_links_and_into_devices_and_replace_neither(tmp_path):
+    link, figures = tmp_path / "link.json", tmp_path / "figures.json"
+    link.symlink_to(figures)
+    write_whole(link, "{}")
+    assert link.is_symlink() and figures.read_text() == "{}"
+    write_whole(Path(os.devnull), "{}")
+    assert not Path(os.devnull).is_file()

@@ -7,6 +7,7 @@ one line; 130 stopped by Ctrl-C. Commands import what they need inside, so that 
 from __future__ import annotations
 
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -34,6 +35,9 @@ def main() -> None:
         app()
     except ModtoolsError as error:
         print(f"modtools: {error}", file=sys.stderr)
+        sys.exit(EXIT_MISSING)
+    except Exception:  # a defect of the kit: told in full, and never taken for the 1 of a verdict
+        traceback.print_exc()
         sys.exit(EXIT_MISSING)
 
 

@@ -34,14 +34,16 @@ def mask(
     from modtools.masking.explain import allowed_tokens, read_text
 
     if bool(check) == (explain is not None):
-        raise UsageError("mask takes either --check FILE or --explain PREFIX")
+        raise UsageError("mask takes --check FILE or --explain PREFIX, one of them")
+    if token and check:
+        raise UsageError("--token goes with --explain PREFIX")
     if vocabulary not in ("embedded", "none"):
         raise UsageError(f"--vocabulary {vocabulary!r}: expected embedded or none")
     if schema.suffix == ".ebnf":
         grammar = compile_grammar(_text("SCHEMA", schema), None, whitespace, property_order)
     else:
         grammar = compile_json_schema(read_json(schema), whitespace, property_order)
-    text = _document(check) if check else explain.encode("utf-8")
+    text = _document(check) if check else _argument(explain)
     reading = read_text(grammar, text)
     data = {"accepted": reading.accepted, "state": reading.state, "refused_because": reading.refused_because}
     if check:
@@ -64,7 +66,7 @@ def mask(
         data |= {"allowed": int(allowed.sum()), "tokens": allowed_tokens(allowed, words)}
         print(f"{data['allowed']} of {len(words)} tokens are allowed, the longest: {data['tokens']}")
     if token and legal:
-        longer = text + token.encode("utf-8")
+        longer = text + _argument(token)
         after = read_text(grammar, longer)
         fits = after.read == len(longer)
         data["token"] = "" if fits else after.refused_because
@@ -73,6 +75,11 @@ def mask(
     if not legal:
         print(f"refused: {reading.refused_because}")
         raise typer.Exit(EXIT_FOUND)
+
+
+def _argument(text: str) -> bytes:
+    """The bytes of an argument, as they were typed: those that are no UTF-8 reach us as surrogates."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _document(source: str) -> bytes:

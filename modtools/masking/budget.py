@@ -53,4 +53,4 @@ def spend(states: int, on: str) -> None:
     if account.states > MAX_STATES:
         raise BudgetError(f"more than {MAX_STATES} states, the last for {on}; make its bounds smaller")
     if time.thread_time() > account.deadline:
-        raise BudgetError(f"more than {MAX_SECONDS} s to compile, at the end for {on}; make the schema smaller")
+        raise BudgetError(f"more than {MAX_SECONDS} s of work, at the end for {on}; make the schema smaller")

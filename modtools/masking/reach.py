@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from modtools.masking.budget import BudgetError
+from modtools.masking.budget import budget, spend
 from modtools.masking.grammar import Grammar, State
 from modtools.masking.vocabulary import Vocabulary
-
-MAX_SEARCHED = 50_000  # states
 
 
 class Reach:
@@ -34,6 +32,10 @@ class Reach:
         """
         if state in self._known:
             return self._known[state]
+        with budget():
+            return self._search(state)
+
+    def _search(self, state: State) -> bool:
         origin: dict[State, State | None] = {state: None}
         queue = [state]
         for at in queue:
@@ -43,8 +45,7 @@ class Reach:
                     self._known[found] = True
                     found = origin[found]
                 return True
-            if len(queue) > MAX_SEARCHED:
-                raise BudgetError(f"no end found within {MAX_SEARCHED} states through tokens; use a fuller vocabulary")
+            spend(1, "the search for an end through tokens; a vocabulary with all single bytes needs none")
             for after in self._after(at):
                 if after not in origin and self._known.get(after) is not False:
                     origin[after] = at
@@ -69,6 +70,7 @@ class Reach:
 
     def restrict(self, state: State, mask: np.ndarray) -> None:
         """Takes out of a mask, shape (V,) bool, the tokens from which no end can be reached."""
-        for ids, after in self._tokens(state):
-            if not self.can_finish(after):
-                mask[ids] = False
+        with budget():
+            for ids, after in self._tokens(state):
+                if not self.can_finish(after):
+                    mask[ids] = False
