@@ -17,22 +17,22 @@ def byte_vocabulary() -> Vocabulary:
     return Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), b""], eos_id=256)
 
 
-def closed(schema: Any) -> Any:
-    """The schema with every object that names its properties and says nothing of others closed."""
+def closed(schema: Any, others: bool = False) -> Any:
+    """The schema with every object that names its properties and says nothing of others closed, or said to be open."""
     if isinstance(schema, list):
-        return [closed(inner) for inner in schema]
+        return [closed(inner, others) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     found = {
-        key: {name: closed(inner) for name, inner in value.items()}
+        key: {name: closed(inner, others) for name, inner in value.items()}
         if key in ("properties", "patternProperties", "$defs", "definitions") and isinstance(value, dict)
         else value
         if key in ("enum", "const", "default", "examples")
-        else closed(value)
+        else closed(value, others)
         for key, value in schema.items()
     }
     if isinstance(schema.get("properties"), dict) and not {"additionalProperties", "patternProperties"} & schema.keys():
-        found["additionalProperties"] = False
+        found["additionalProperties"] = others
     return found
 
 

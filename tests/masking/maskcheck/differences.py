@@ -12,14 +12,16 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from maskcheck.alike import in_order, plain_numbers, plain_strings, without_blanks
+from maskcheck.alike import closed, in_order, plain_numbers, plain_strings, without_blanks
 from maskcheck.engines import Refused
 from maskcheck.oracle import Oracle
 from maskcheck.reasons import BOUNDS, reasons, without
@@ -32,7 +34,18 @@ KEYWORDS = (
     ["enum"], ["const"], ["items", "prefixItems"], ["additionalItems"], ["allOf"], ["anyOf"], ["oneOf"], ["type"],
     ["$ref"], ["properties", "required", "additionalProperties", "patternProperties"],
 )  # fmt: skip
+OPENED = ("absent additionalProperties",)  # is no keyword to be taken out: true is written where it is absent
+REWRITES = {  # by what a text no longer holds, in the order in which they are made
+    "escapes in strings": lambda schema, text: plain_strings(text),
+    "spelling of numbers": lambda schema, text: plain_numbers(text),
+    "blanks": lambda schema, text: without_blanks(text),
+    "U+007F": lambda schema, text: text.replace("\x7f", "~"),
+    "characters that must be escaped": lambda schema, text: re.sub(r"\\(u....|.)", "~", text),
+    "order of keys": in_order,
+}
 TRIES, MOST_STEPS, MOST_BYTES = 5, 1_500, 3_000
+MOST_KINDS = 40  # of tokens that are judged in one place of a schema; where keys are free there are hundreds
+NOT_JUDGED = f"not judged: more than {MOST_KINDS} kinds of tokens in one place"
 NO_END = "no end was found from there"
 CLOSING = b'"}],:0a'
 
@@ -83,6 +96,7 @@ class Comparison:
         self._oracle, self._annotating, self._way = Oracle(schema), Oracle(schema, formats=False), WayOut()
         self._without = lru_cache(maxsize=None)(self._grammar_without)
         self._judged: dict[tuple, tuple[bytes, str, str]] = {}
+        self._met: Counter[tuple] = Counter()
 
     def walk(self, rng: random.Random, wander: int, most: int) -> Iterator[tuple[int, list[Difference]]]:
         """For each step of one walk over tokens that both allow, its number and its differences."""
@@ -132,7 +146,15 @@ class Comparison:
                     raise AssertionError(f"{only}: special token {i} is allowed")
                 groups.setdefault(look(token) if token else "end", []).append(i)
             for kind, group in groups.items():
+                if (
+                    not self.compact
+                    and (place, only, kind) not in self._judged
+                    and self._met[place, only] >= MOST_KINDS
+                ):
+                    found.append(Difference(self.engine.name, only, len(group), before, "?", NOT_JUDGED))
+                    continue
                 if (place, only, kind) not in self._judged:
+                    self._met[place, only] += 1
                     token_id = rng.choice(group)
                     self._judged[place, only, kind] = self._judge(ids, token_id, before, only, rng)
                 found.append(Difference(self.engine.name, only, len(group), *self._judged[place, only, kind]))
@@ -213,35 +235,31 @@ class Comparison:
         return "theirs", f"our table: {' or '.join(rows)}" if rows else ""
 
     def _why_refused_there(self, text: str) -> str:
-        """The one change after which the other engine accepts the text; empty where no one change is enough."""
+        """The change after which the other engine accepts the text: one, or few of the text and one of the schema."""
         if self._is_read(self._without(()), text):
             return "the same text is accepted in other tokens"
-        rewritten = {
-            "escapes in strings": plain_strings(text),
-            "spelling of numbers": plain_numbers(text),
-            "blanks": without_blanks(text),
-            "U+007F": text.replace("\x7f", "~"),
-            "order of keys": in_order(self.schema, text),
-        }
-        for name, other in rewritten.items():
+        rewritten = [names for size in (1, 2, len(REWRITES)) for names in combinations(REWRITES, size)]
+        for names in rewritten:
+            other = self._rewritten(text, names)
             if other != text and self._is_read(self._without(()), other):
-                return f"{name} refused there"
-        every = in_order(self.schema, plain_numbers(plain_strings(without_blanks(text))))
-        for candidate, name in ((text, ""), (every, " and the spelling")):
-            if name and self._is_read(self._without(()), candidate):
-                return "several spellings refused there"
+                return f"{' and '.join(names) if len(names) < 3 else 'several spellings'} refused there"
+        for candidate, name in ((text, ""), (self._rewritten(text, list(REWRITES)), " and several spellings")):
+            if self._is_read(self._without(OPENED), candidate):
+                return f"absent additionalProperties{name and ' (and the spelling)'} taken for false there"
             for keywords in KEYWORDS:
                 if self._is_read(self._without(tuple(keywords)), candidate):
-                    return (
-                        f"{keywords[0]}{name} narrower there"
-                        if len(keywords) == 1
-                        else f"{' or '.join(keywords[:2])}{name} narrower there"
-                    )
+                    return f"{' or '.join(keywords[:2])}{name} narrower there"
         return ""
 
+    def _rewritten(self, text: str, names: Sequence[str]) -> str:
+        for name in names:
+            text = REWRITES[name](self.schema, text)
+        return text
+
     def _grammar_without(self, keywords: tuple[str, ...]):
+        schema = closed(self.schema, others=True) if keywords == OPENED else without(self.schema, keywords)
         try:
-            return self._small.grammar(without(self.schema, keywords) if keywords else self.schema, self.compact)
+            return self._small.grammar(schema, self.compact)
         except Refused:
             return None
 

@@ -60,14 +60,15 @@ class WayOut:
             seen, count = cell.below.data[2], cell.below.data[4]
             base = self._members(machine.owner, seen, count)
             ways = [
-                self._automaton(machine.automaton, data)
+                len(spell(machine.owner.names[i]))
+                - machine.automaton.keys[data][1]  # bytes read so far
                 + 1
                 + self._value(machine.owner.values[i])
                 + self._members(machine.owner, seen | 1 << i, count + 1)
                 - base
                 for i in names
             ]
-            return max(0, min(ways, default=FAR)) if ways else FAR
+            return min(ways, default=FAR)
         if isinstance(machine, Scalar):
             return self._automaton(machine.automaton, data)
         if isinstance(machine, FreeKey):
