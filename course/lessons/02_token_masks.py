@@ -121,8 +121,8 @@ print("readable:", [t.decode() for t in poor.tokens if t and letters.start.read(
 print("allowed: ", words(letters.matcher(poor).allowed(), poor))
 
 # %% [markdown] id="trap-note"
-# Real vocabularies have all bytes that JSON needs as tokens of their own, so the trap does not open. The kit looks
-# first, and pays for the check only where a byte is missing.
+# The model that we use below has a token for every byte that JSON needs, so the trap does not open. The kit looks first,
+# and pays for the check only where a byte is missing.
 
 # %% [markdown] id="sampling"
 # ## Masked sampling
@@ -224,7 +224,7 @@ for cut in CUTS:
 
 # %% [markdown] id="walk-note"
 # Three things to see. Inside the key the closed schema leaves a handful of tokens. Inside the string nearly everything
-# is allowed. Between the parts some 160 tokens are allowed, and nearly all of them are runs of blanks.
+# is allowed. Between the parts some 160 to 230 tokens are allowed, and most of them are runs of blanks.
 #
 # Inside the key, look at the tokens themselves.
 
@@ -476,8 +476,8 @@ cost_figure(costs_us, "microseconds per mask")
 #
 # Compare the two states. Inside the string next to nothing is dropped, so the trie saves little or nothing: it visits
 # most of its 100,297 prefixes, each with Python's overhead. After `{"` nearly everything is dropped at the first byte.
-# There both walks are short, and most of their time goes into making the array. A good design looks at its state: the
-# kit walks narrow states in Python, and splits wide ones.
+# There both walks are short. A good design looks at its state: the kit walks narrow states in Python, and splits wide
+# ones.
 #
 # Note the last rung's limit. The cache is empty when a request begins, and keys and punctuation bring new states all
 # the time, so the cold cost still counts.
@@ -554,8 +554,8 @@ for name, grammar in {"no mask": None, **grammars, "closed, 3 blanks": brief}.it
 # Then look at the value: `shop/prices.json`. We asked for `shop/prices.py`. The grammar knows the schema, not the
 # question and not the disk. Syntax moved into the decoder; looking whether the file is there stays with the harness.
 #
-# And a mask does not prevent truncation. The next cell cuts a masked reply off. What came is a valid beginning and no
-# document.
+# And a mask does not prevent truncation. The next cell cuts our document in the middle, as a token limit would cut a reply.
+# What is left is a valid beginning and no document.
 
 # %% id="cut"
 cut = DOCUMENT[:14]
@@ -675,8 +675,9 @@ for name, cost in cost_ms.items():
     print(f"{cost:8.3g} ms  {name}")
 
 # %% [markdown] id="compile-note"
-# Notebook 03 measures this properly: many schemas, larger vocabularies, other engines, schemas that change with every
-# request.
+# The first visits are dear here because the vocabulary is fresh too: its tables are made on the way, once for all
+# schemas. Notebook 03 looks at schemas that change with every request. `modtools bench mask` measures hundreds of schemas,
+# larger vocabularies and other engines.
 
 # %% [markdown] id="corrected"
 # ## What was corrected

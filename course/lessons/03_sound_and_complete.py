@@ -104,8 +104,8 @@ for name, verdict in found.items():
 # - `end_never` is sound. It never finishes, so it never finishes wrongly. Soundness alone is a cheap promise.
 # - `first_byte` and `dead_ends` are sound *and* complete, and useless: they lead the model to a place from which there
 #   is no way on. Then an engine divides by zero, stops masking, or waits. That is why trimmed is a property of its own.
-# - `canonical_only`, `whole_characters` and `no_straddling` stop nothing that a parser could complain about. Only a
-#   completeness check sees them.
+# - `canonical_only`, `whole_characters` and `no_straddling` let nothing through that a parser could complain about. They
+#   keep valid spellings out, and only a completeness check sees that.
 # - `no_counter` could run for ever. Its walk was cut after 2,000 texts. A witness found in that many is a proof that a
 #   property fails. No witness would be no proof that it holds.
 
@@ -448,6 +448,9 @@ Figure(
 # a short call that is the greater part of its cost. It pays for no state that no output visits. What it gives up: the
 # payment falls into the middle of a reply. Both profit from a stable schema. Only one of them depends on it.
 #
+# Mind what was measured: our index is a plain loop over the kit's own states. An engine built around an index makes it
+# faster, so the number of calls after which it pays is a property of this loop. The shape of the curves is not.
+#
 # In the decision rule of a later notebook this is the term K/n + c_mask N: K the compile cost, n the calls of one
 # grammar, N the tokens of a call.
 
@@ -543,8 +546,8 @@ Figure(
 # - Proposition 2.1.4 of the module (a constrained decoder is complete) holds for *maximal* masks only. "Constructed
 #   correctly" has to mean: every token after which a document can be reached, through this vocabulary. `canonical_only`
 #   and `no_straddling` are sound and refuse spellings that the model may want.
-# - "Parse failures are eliminated by construction" leaves out truncation and outputs that never end. The cells
-#   `truncated` and `endless` show both.
+# - "Parse failures are eliminated by construction" leaves out truncation and outputs that never end. Both
+#   were shown above, under "What no mask gives you".
 # - "Cheap at inference, expensive at compile" describes a precomputed index, not a lazy engine.
 # - That a mask keeps the model's distribution is often taken for granted. It renormalises step by step: 0.9 and 0.1
 #   where the conditional says 1/2 and 1/2.

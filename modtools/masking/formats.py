@@ -1,6 +1,6 @@
 """The formats of JSON Schema that are honoured, each as a pattern for the whole string.
 
-A pattern may be narrower than its standard, never wider. A format that JSON Schema defines and that is not here is
+A pattern may be narrower than its standard, never wider, but that the lengths of mail addresses are not counted. A format that JSON Schema defines and that is not here is
 refused; a format that it does not define is an annotation, as the standard says.
 """
 
@@ -30,7 +30,7 @@ IPV6 = "|".join(
 # A label with "--" in the third and fourth place is an A-label: whether it is valid, no automaton can say.
 # At most four labels, the last a bit shorter, so that 253 characters are never exceeded.
 _L, _A = "[a-zA-Z0-9]", "[a-zA-Z0-9-]"
-_LABEL = f"{_L}(?:{_L}|{_A}-?{_L}(?:{_A}{{0,58}}{_L})?)?"
+_LABEL = f"{_L}(?:{_L}|{_A}(?:-{_L}(?:{_A}{{0,58}}{_L})?|{_L}(?:{_A}{{0,59}}{_L})?))?"
 HOSTNAME = f"(?:{_LABEL}\\.){{0,3}}[a-zA-Z](?:{_L}|{_A}-?{_L}(?:{_A}{{0,55}}{_L})?)?"
 _ATOM = "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+"
 EMAIL = f"{_ATOM}(?:\\.{_ATOM})*@(?:{_LABEL})(?:\\.{_LABEL})*"

@@ -97,7 +97,8 @@ RESTRICTIONS = (
         "0000; host names with -- in a label's third place, more than four labels or a last label that begins with a "
         "digit; quoted names and addresses in brackets in e-mail; IPv6 that ends in IPv4; URIs beyond the ASCII form "
         "in modtools.masking.formats",
-        "the format is a pattern here; it is never wider than the standard",
+        "the format is a pattern here; it is never wider than the standard, but that the lengths of mail addresses are "
+        "not counted",
     ),
     Restriction(
         "asserted formats",

@@ -37,6 +37,10 @@ class Vocabulary:
         self.tokens, self.eos_id = list(tokens), eos_id
         if not 0 <= eos_id < len(self.tokens):
             raise UsageError(f"eos_id is {eos_id}, expected an id below {len(self.tokens)}, the number of tokens")
+        self.tokens[eos_id] = None  # never text, whatever its bytes are
+        strange = next((token for token in self.tokens if not isinstance(token, bytes | None)), None)
+        if strange is not None:
+            raise UsageError(f"a token is {strange!r}, expected bytes, or None for a special token")
         order = sorted((token, i) for i, token in enumerate(self.tokens) if token)
         self.sorted_tokens: list[bytes] = []
         ids, twins = [], []

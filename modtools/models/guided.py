@@ -74,7 +74,7 @@ class Guidance:
             grammar = guidance.json(
                 schema=schema, temperature=0.0, separators=(",", ":"), whitespace_flexible=not compact
             )
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise UsageError(f"guidance cannot compile the schema: {error}") from error
         return self.reply(messages, grammar, max_tokens=max_tokens)
 
@@ -96,6 +96,8 @@ class Guidance:
         """
         from guidance.models._engine import EngineState
 
+        if max_tokens < 1:
+            raise UsageError(f"max_tokens is {max_tokens}, expected 1 or more")
         prompt = self.model.render(messages)
         prompt_ids = self.model.prompter.encode(messages)
         its_ids = self._engine.tokenizer.encode(prompt.encode())

@@ -33,7 +33,7 @@ class MaskProcessor:
     """
 
     def __init__(self, masks: Sequence[TokenMask], ends: Collection[int]):
-        if len({id(mask) for mask in masks}) != len(masks) or not masks or not ends:
+        if len({id(mask) for mask in masks}) != len(masks) or not masks or not ends or min(ends) < 0:
             raise UsageError(f"{len(masks)} masks, ends {sorted(ends)}: expected a mask of its own a row, and an end")
         self.masks, self.ends = list(masks), frozenset(ends)
         self.legal_mass: list[list[float]] = [[] for _ in masks]

@@ -94,7 +94,8 @@ class Request:
         messages: the conversation so far.
         rng: this episode's generator; one uniform draw a sampled token, so that an episode's randomness does
             not depend on its neighbours in the batch.
-        mask: restricts the reply's tokens (capability "mask").
+        mask: restricts the reply's tokens (capability "mask"). It goes on from where it stands, and is left where the
+            reply ended: one request, one matcher, and a fresh one or `reset()` for the next.
         key: names the turn for the scripted and replay backends: (task, surface, seed, step).
     """
 
@@ -218,8 +219,13 @@ def require_for(model: Model, requests: Sequence[Request], logprobs: bool) -> No
     """Raises UnsupportedError where a batch asks for what the model does not declare."""
     if logprobs:
         require(model, "logprobs")
-    if any(request.mask is not None for request in requests):
+    masks = [request.mask for request in requests if request.mask is not None]
+    if masks:
         require(model, "mask")
+    if not all(hasattr(mask, "allowed") for mask in masks):
+        raise UsageError("a request's mask has no allowed(); expected a matcher: grammar.matcher(vocabulary)")
+    if len({id(mask) for mask in masks}) < len(masks):
+        raise UsageError("two requests share one mask; give each a matcher of its own")
     if len(requests) > 1:
         require(model, "batch")
 

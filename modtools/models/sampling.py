@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modtools.errors import ModtoolsError
+from modtools.errors import ModtoolsError, UsageError
 
 if TYPE_CHECKING:
     from modtools.models.model import TokenMask
@@ -68,7 +68,9 @@ def allowed_set(mask: TokenMask, head_size: int, ends: Collection[int], where: s
         )
     allowed = np.zeros(head_size, dtype=bool)
     allowed[: len(own)] = own
-    ending = list(ends)
+    ending = [end for end in ends if end < head_size]
+    if not ending:
+        raise UsageError(f"{where}: ends are {sorted(ends)}, expected ids below {head_size}, the width of the head")
     allowed[ending] = allowed[ending].any()
     return allowed
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from modtools.errors import MissingPieceError
+from modtools.errors import MissingPieceError, UsageError
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,12 @@ def read_sample(folder: Path, count: int | None, seed: int) -> list[Sample]:
 
 
 def _read(path: Path) -> Sample:
-    content = json.loads(path.read_text("utf-8"))
-    schema = content["schema"]
-    documents = [_in_order(schema, test["data"]) for test in content["tests"] if test["valid"]]
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        schema = content["schema"]
+        documents = [_in_order(schema, test["data"]) for test in content["tests"] if test["valid"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UsageError(f"{path} has not the MaskBench form: {type(error).__name__}: {error}") from error
     return Sample(path.stem, schema, tuple(json.dumps(document, ensure_ascii=False) for document in documents))
 
 

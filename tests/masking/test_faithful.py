@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -104,3 +105,12 @@ def test_what_a_random_walk_writes_is_valid_and_no_state_is_a_dead_end(schema, s
         closing = [byte for byte in bytes_ahead if byte in b'"]}']
         byte = rng.choice(closing if closing and rng.random() < 0.5 else bytes_ahead)
         state, text = state.step(byte), text + bytes([byte])
+
+
+@pytest.mark.parametrize(
+    "host", ["a" * 63 + ".com", "x" * 61 + "-y.com", "b." + "a" * 59, "a-" + "b" * 61 + ".x", "ab-c.d"]
+)
+def test_host_names_may_have_labels_of_63_characters(host):
+    names = compile_json_schema({"type": "string", "format": "hostname"})
+    assert names.accepts(f'"{host}"'.encode())
+    assert not names.accepts(f'"a{"a" * 63}.com"'.encode()) and not names.accepts(b'"ab--c.d"')

@@ -74,3 +74,10 @@ def test_the_embedded_vocabulary_spells_what_its_tokenizer_writes(need):
     for token_id in [*ids, vocabulary.eos_id]:
         assert matcher.allowed()[token_id]
         matcher.advance(token_id)
+
+
+def test_the_end_of_sequence_is_never_text_and_a_token_that_is_no_bytes_is_refused():
+    words = Vocabulary([b"a", b"</s>"], 1)
+    assert words.tokens == [b"a", None]
+    with pytest.raises(UsageError, match="expected bytes"):
+        Vocabulary.from_bytes(["a", "b"], eos_id=0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from modtools.errors import ContextOverflowError, ModtoolsError, UsageError
+from modtools.masking import compile_regex
 from modtools.models import Message, Request, Sampling
 
 QUESTIONS = (
@@ -90,6 +91,14 @@ def test_a_mask_shorter_than_the_networks_head_forbids_the_rest(model):
 def test_an_empty_allowed_set_is_an_error_that_names_the_position(model):
     with pytest.raises(ModtoolsError, match="request 1, token 2 of the reply.*not accepting"):
         model.generate([ask("a"), ask("b", mask=Forced(model, [[44], [44], [], [44]]))], Sampling(max_tokens=8))
+
+
+def test_a_mask_belongs_to_one_request_and_is_no_grammar(model):
+    shared = Forced(model, [[44]])
+    with pytest.raises(UsageError, match="share one mask"):
+        model.generate([ask("a", mask=shared), ask("b", mask=shared)], Sampling(max_tokens=2))
+    with pytest.raises(UsageError, match="expected a matcher"):
+        model.generate([ask("a", mask=compile_regex("a"))], Sampling(max_tokens=2))
 
 
 def test_a_character_split_over_tokens_is_whole_in_the_text(model):

@@ -128,6 +128,10 @@ def test_misuse_is_refused(model, words):
     mask = grammar.matcher(words)
     with pytest.raises(UsageError, match="a mask of its own"):
         MaskProcessor([mask, mask], model.ends)
+    with pytest.raises(UsageError, match="ends"):
+        MaskProcessor([mask], [-1])
+    with pytest.raises(UsageError, match="expected ids below"):
+        MaskProcessor([mask], [10**6])(torch.tensor([[1]]), torch.zeros(1, len(words)))
     moved = MaskProcessor([grammar.matcher(words), grammar.matcher(words)], model.ends)
     moved(torch.tensor([[1], [2]]), torch.zeros(2, len(words)))
     with pytest.raises(UsageError, match="do not continue"):
