@@ -66,7 +66,7 @@ def shapes(document: Document, conjunction: Iterable[Place], choices: list[Choic
                     ones.append((place, branches))
     merged = Shape()
     for place in gathered:
-        merged = narrow(merged, place)
+        merged = narrow(merged, place, document.is_wide)
     if nesting > MAX_NESTING:
         reason = f"nested deeper than {MAX_NESTING}, or leads back to itself without an object or an array between"
         place.refuse("anyOf", reason)

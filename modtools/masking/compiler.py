@@ -6,6 +6,7 @@ dead end; then every oneOf must have turned out to be disjoint: no document fits
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterable
 from dataclasses import replace
@@ -19,7 +20,6 @@ from modtools.masking.charset import PRINTABLE
 from modtools.masking.counted import CountedString
 from modtools.masking.dfa import (
     CharacterDFA,
-    Label,
     any_text,
     can_finish_within,
     intersect,
@@ -30,10 +30,10 @@ from modtools.masking.dfa import (
     words,
 )
 from modtools.masking.document import MARK, Document, Place
-from modtools.masking.free_keys import FreeKeys, bounded_keys
+from modtools.masking.free_keys import FreeKeys, bounded_keys, how_many
 from modtools.masking.given import const, scalar_fits, spell_scalar, type_of
 from modtools.masking.machine import FREE_STRING, Cells, Machine, Scalar, Value
-from modtools.masking.numbers import number_dfa
+from modtools.masking.numbers import has_room, number_dfa
 from modtools.masking.object import Object
 from modtools.masking.shape import SCALARS, ArrayLayer, Conjunction, ObjectLayer, Shape
 
@@ -60,16 +60,18 @@ class Compiler:
         """
         root = self.value([self.document.root])
         self._fill()
+        wide = self._wide()
         choices = {(choice.place.pointer, choice.beside): choice for choice in self._choices}
         pairs = [
-            (choice, i, j, self.value([*choice.beside, choice.branches[i], choice.branches[j]]))
+            (choice, i, j, wide.value([*choice.beside, choice.branches[i], choice.branches[j]]))
             for choice in choices.values()
             for i, j in itertools.combinations(range(len(choice.branches)), 2)
         ]
         if len(pairs) > MAX_CHOICES:
             self.document.root.refuse("oneOf", f"{len(pairs)} pairs of branches to compare, at most {MAX_CHOICES}")
-        self._fill()
-        self._find_possible()
+        for compiler in (wide, self):
+            compiler._fill()
+            compiler._find_possible()
         for choice, i, j, both in pairs:
             if both.possible:
                 reason = (
@@ -80,6 +82,12 @@ class Compiler:
             self.document.root.refuse("schema", "no document fits it, spelled as the table of restrictions allows")
         self._prune()
         return root
+
+    def _wide(self) -> Compiler:
+        """Compiles for proofs that no document fits: nothing is narrower than the schema says."""
+        document = copy.copy(self.document)
+        document.is_wide = True
+        return Compiler(document, Cells(), self.blanks, self.ordered)
 
     def value(self, conjunction: Iterable[Place]) -> Value:
         """The value on which all these schemas hold; the same schemas give the same value."""
@@ -126,7 +134,7 @@ class Compiler:
         if "integer" in shape.types:
             integer = "number" not in shape.types
             dfa = number_dfa(integer, shape.least, shape.most, shape.multiples)
-            if not dfa.is_empty:
+            if not dfa.is_empty or (self.document.is_wide and not integer and has_room(shape.least, shape.most)):
                 machines.append(Scalar(self.cells, plain_text(dfa), "an integer" if integer else "a number"))
         if "string" in shape.types:
             machines += self._string(shape)
@@ -212,7 +220,7 @@ class Compiler:
         dfa, classes = self._free[machine]
         are_counted = shape.min_properties > 0 and dfa is not any_text()
         machine.free_values = [
-            (value, _how_many(dfa, label, names) if are_counted else None) for label, value in classes.items()
+            (value, how_many(dfa, label, names) if are_counted else None) for label, value in classes.items()
         ]
         return machine
 
@@ -261,12 +269,6 @@ class Compiler:
                 self.spelled.update(range(0xC2, 0xF5))
             return None if dfa.is_empty else bounded_keys(dfa, values)
         return FreeKeys(json_string(dfa), values, bounded=False)
-
-
-def _how_many(dfa: CharacterDFA, label: Label, names: Iterable[str]) -> int | None:
-    """How many keys of one class there are beside those with these names; None where there is no end of them."""
-    keys = product([dfa], lambda labels: True if labels[0] == label else None, "the keys of an object")
-    return without(keys, words(names), "the keys of an object").counts[0]
 
 
 def _is_possible(machine: Machine) -> bool:

@@ -57,10 +57,12 @@ class Document:
     Attributes:
         root: its outermost place.
         siblings_of_ref: whether keywords beside $ref count: they do since draft 2019-09.
+        is_wide: whether formats are left out, so that nothing is narrower than the schema: for proofs that no document
+            fits.
     """
 
     def __init__(self, schema: Any):
-        self.root = Place("", schema)
+        self.root, self.is_wide = Place("", schema), False
         dialect = schema.get("$schema", "") if isinstance(schema, dict) else ""
         old = isinstance(dialect, str) and any(f"draft-0{n}" in dialect for n in (3, 4, 6, 7))
         self.siblings_of_ref = not old

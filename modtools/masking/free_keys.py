@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from modtools.masking.budget import spend
 from modtools.masking.byte_automaton import DEAD, ByteAutomaton, json_string
-from modtools.masking.dfa import CharacterDFA
+from modtools.masking.dfa import CharacterDFA, Label, product, without, words
 from modtools.masking.machine import Value
 
 SCARCE = 1_000  # so many keys ahead may be used up
@@ -26,6 +26,12 @@ def bounded_keys(dfa: CharacterDFA, values: Mapping[object, Value]) -> FreeKeys:
 
     automaton.is_scarce = is_scarce
     return FreeKeys(automaton, values, bounded=True)
+
+
+def how_many(dfa: CharacterDFA, label: Label, names: Iterable[str]) -> int | None:
+    """How many keys of one class there are beside those with these names; None where there is no end of them."""
+    keys = product([dfa], lambda labels: True if labels[0] == label else None, "the keys of an object")
+    return without(keys, words(names), "the keys of an object").counts[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,6 +43,13 @@ def number_dfa(integer: bool, least: Bound, most: Bound, multiples: Sequence[Dec
     return _between(least, most, _fraction_digits(least, most))
 
 
+def has_room(least: Bound, most: Bound) -> bool:
+    """Whether any number lies between two bounds, however it is spelled."""
+    if least is None or most is None:
+        return True
+    return least[0] < most[0] or (least[0] == most[0] and not least[1] and not most[1])
+
+
 def _rounded(bound: Bound, rounding: str) -> Bound:
     """The bound as the next integer inside."""
     if bound is None:

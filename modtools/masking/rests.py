@@ -68,6 +68,12 @@ class Rests:
         return found
 
     @cached_property
+    def has_comma(self) -> np.ndarray:
+        """Whether the rest holds a comma, after which another key may have to come; shape (E,) bool."""
+        tokens = self.vocabulary.tokens
+        return np.array([b"," in tokens[t][c:] for t, c in zip(self.token, self.cut)], dtype=bool)
+
+    @cached_property
     def has_another_key(self) -> np.ndarray:
         """Whether the rest goes on to close another key of the same object; shape (E,) bool."""
         tokens = self.vocabulary.tokens

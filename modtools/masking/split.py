@@ -38,6 +38,7 @@ class Split:
     """
 
     vocabulary: Vocabulary
+    automaton: ByteAutomaton
     rests: Rests
     starts: dict[int, np.ndarray]
     ids: np.ndarray
@@ -86,14 +87,19 @@ class Split:
 
     @cached_property
     def plain(self) -> list[tuple[int, np.ndarray]]:
-        """The states in which tokens leave, each with the rests that complete no other key, shape (E,) bool."""
+        """The states in which tokens leave, each with the rests that touch no other key, shape (E,) bool."""
         states = np.unique(self.left[self.left != DEAD]).tolist()
-        return [(state, (self.left == state) & ~self.rests.has_another_key) for state in states]
+        return [(state, (self.left == state) & ~self._touches_another_key) for state in states]
 
     @cached_property
     def two_keys(self) -> list[int]:
-        """The rests that complete another key."""
-        return np.flatnonzero((self.left != DEAD) & self.rests.has_another_key).tolist()
+        """The rests that touch another key."""
+        return np.flatnonzero((self.left != DEAD) & self._touches_another_key).tolist()
+
+    @property
+    def _touches_another_key(self) -> np.ndarray:
+        """Where keys may be used up a comma is enough, for it asks whether one is left; else the key's last quote."""
+        return self.rests.has_another_key if self.automaton.is_scarce is None else self.rests.has_comma
 
     @cached_property
     def rests_by_text(self) -> dict[str, list[int]]:
@@ -273,4 +279,6 @@ def _split(vocabulary: Vocabulary, node, automaton: ByteAutomaton, start: int, r
         scarce = words[np.isin(ends, few)].tolist()
     ids, which = vocabulary.with_twins(words)
     begun = np.concatenate(reading.begun).astype(np.uint16)
-    return Split(vocabulary, rests, starts, ids, begun[which], ends[which], reading.left, reading.left_begun, scarce)
+    return Split(
+        vocabulary, automaton, rests, starts, ids, begun[which], ends[which], reading.left, reading.left_begun, scarce
+    )

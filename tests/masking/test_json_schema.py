@@ -210,6 +210,22 @@ def test_an_object_with_more_members_than_there_are_keys_fits_no_document():
     assert compile_json_schema(two | {"minProperties": 2}).accepts(b'{"b":null,"a":null}')
 
 
+@pytest.mark.parametrize(
+    "branches",
+    [
+        [{"format": "hostname"}, {"const": "ab--c.com"}],
+        [{"type": "string", "format": "time"}, {"const": "12:00:00z"}],
+        [{"type": "string", "format": "ipv6"}, {"type": "string", "pattern": "\\."}],
+        [{"type": "string", "format": "date"}, {"type": "string", "format": "ipv4"}],
+        [{"type": "number", "exclusiveMinimum": 0, "maximum": 1e-25}, {"type": "number", "minimum": 0}],
+        [{"type": "object", "properties": {"u": {"format": "uri"}}}, {"type": "object", "required": ["u"]}],
+    ],
+)
+def test_branches_of_one_of_are_disjoint_by_the_schema_and_not_by_our_narrower_spellings(branches):
+    with pytest.raises(SchemaError, match="oneOf"):
+        compile_json_schema({"oneOf": branches})
+
+
 @pytest.mark.parametrize("names", ["ab", "ba"])
 def test_a_one_of_must_be_disjoint_in_every_place_that_refers_to_it(names):
     either = {"oneOf": [{"type": ["integer", "string"], "minimum": 0}, {"type": ["integer", "boolean"], "maximum": 10}]}

@@ -175,6 +175,23 @@ def test_a_byte_that_begins_used_keys_only_is_refused(begun, by_trial):
     assert matcher.allowed()[words.tokens.index(b"\xc3")] == ("é" not in begun)
 
 
+@pytest.mark.parametrize(
+    ("schema", "begun"),
+    [
+        ({"propertyNames": {"enum": ["a"]}}, b'{"a'),
+        ({"propertyNames": {"enum": ["a"]}}, b'{"'),
+        ({"propertyNames": {"maxLength": 0}}, b'{"'),
+        ({"patternProperties": {"^[ab]$": {"type": "integer"}}, "additionalProperties": False}, b'{"b":1,"a'),
+    ],
+)
+def test_a_token_that_completes_the_last_key_does_not_begin_another(schema, begun, by_trial):
+    ends = [b'":1,"', b'":1,', b'":"","', b'":1, "', b'a":1,"', b'":1', b'":1}', b'":{"a":1,"b":2}']
+    words = Vocabulary.from_bytes([None, *(bytes([byte]) for byte in range(256)), *ends], eos_id=0)
+    matcher = compile_json_schema({"type": "object"} | schema).matcher(words)
+    matcher.read(begun)
+    assert np.array_equal(matcher.allowed(), by_trial(matcher.state, words))
+
+
 def test_a_token_is_refused_where_the_vocabulary_cannot_finish_what_it_begins():
     tokens = [None, b"a", b"b", b"cd", b"c"]  # no token for d alone
     matcher = compile_regex("a?(bx|cd|cdd)").matcher(Vocabulary.from_bytes(tokens, eos_id=0))
