@@ -235,3 +235,24 @@ def test_a_one_of_must_be_disjoint_in_every_place_that_refers_to_it(names):
         compile_json_schema({"$defs": {"u": either}, "type": "object", "properties": places})
     alone = {"$defs": {"u": either}, "type": "object", "properties": {"a": places["a"]}, "required": ["a"]}
     assert compile_json_schema(alone).accepts(b'{"a":true}') and not compile_json_schema(alone).accepts(b'{"a":1}')
+
+
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_free_keys_leave_room_for_the_required_ones(order):
+    schema = {"type": "object", "properties": {"id": {}}, "required": ["id"], "maxProperties": 2}
+    grammar = compile_json_schema(schema, property_order=order)
+    assert grammar.accepts(b'{"id":3,"x":1}') and not grammar.accepts(b'{"id":3,"x":1,"y":2}')
+    assert grammar.accepts(b'{"x":1,"id":3}') == (order == "any")
+    assert grammar.start.read(b'{"x":1,"y') is None
+
+
+@pytest.mark.parametrize("least", [0, 1, 2, 5])
+def test_each_item_is_judged_by_its_own_schema_wherever_the_least_number_lies(least):
+    first = [{"type": "string"}, {"type": "integer"}, {"type": "boolean"}]
+    grammar = compile_json_schema({"type": "array", "prefixItems": first, "items": {"type": "null"}, "minItems": least})
+    whole = ["a", 1, True, None, None, None]
+    for length in range(len(whole) + 1):
+        assert grammar.accepts(json.dumps(whole[:length]).encode()) == (length >= least)
+        wrong = [*whole[:length], 1.5]
+        assert not grammar.accepts(json.dumps(wrong).encode())
+    assert not grammar.accepts(b'["a",1,2,3]') and not grammar.accepts(b'["a",1,true,true,null]')

@@ -49,6 +49,14 @@ SCHEMAS = {
     "pattern": {"type": "string", "pattern": "^[a-é]{1,3}$"},
     "pattern and length": {"type": "string", "pattern": "[ab]", "minLength": 2, "maxLength": 40},
     "lengths with gaps": {"type": "string", "pattern": "^(abc|dd)*$", "minLength": 4, "maxLength": 7},
+    "an amount of a length": {"type": "string", "pattern": "^[0-9]+(\\.[0-9]{1,2})?$", "minLength": 5, "maxLength": 9},
+    "room for the required": {
+        "type": "object",
+        "properties": {"id": {"type": "integer"}},
+        "required": ["id"],
+        "additionalProperties": {"type": "integer"},
+        "maxProperties": 2,
+    },
     "half characters counted": {"type": "string", "pattern": "^[é-ü☀-☂a]*$", "minLength": 1, "maxLength": 3},
     "number in an array": {"type": "array", "items": {"type": "number", "minimum": -12, "maximum": 120}},
     "overlap": {"anyOf": [{"type": "string", "maxLength": 2}, {"type": "string", "pattern": "^a"}, {"type": "number"}]},
@@ -190,6 +198,17 @@ def test_a_token_that_completes_the_last_key_does_not_begin_another(schema, begu
     matcher = compile_json_schema({"type": "object"} | schema).matcher(words)
     matcher.read(begun)
     assert np.array_equal(matcher.allowed(), by_trial(matcher.state, words))
+
+
+def test_a_token_that_leaves_too_few_characters_to_come_is_refused(by_trial):
+    words = Vocabulary.from_bytes(
+        [None, *(bytes([byte]) for byte in range(256)), b".5", b".55", b"12", b"123."], eos_id=0
+    )
+    matcher = compile_json_schema(SCHEMAS["an amount of a length"]).matcher(words)
+    for text in (b'"1', b"2", b"3"):
+        matcher.read(text)
+        assert np.array_equal(matcher.allowed(), by_trial(matcher.state, words))
+        assert matcher.allowed()[words.tokens.index(b".55")] == (text != b'"1')
 
 
 def test_a_token_is_refused_where_the_vocabulary_cannot_finish_what_it_begins():
