@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import calendar
+import itertools
 import json
 import random
 
@@ -114,3 +116,18 @@ def test_host_names_may_have_labels_of_63_characters(host):
     names = compile_json_schema({"type": "string", "format": "hostname"})
     assert names.accepts(f'"{host}"'.encode())
     assert not names.accepts(f'"a{"a" * 63}.com"'.encode()) and not names.accepts(b'"ab--c.d"')
+
+
+def test_leap_days_are_those_of_the_calendar():
+    dates = compile_json_schema({"type": "string", "format": "date"})
+    wrong = [y for y in range(1, 10_000) if dates.accepts(f'"{y:04}-02-29"'.encode()) != calendar.isleap(y)]
+    assert wrong == []
+
+
+def test_every_one_of_several_choices_must_hold():
+    pairs = [[{"required": ["a"]}, {"required": ["b"]}], [{"required": ["c"]}, {"required": ["d"]}]]
+    pairs.append([{"required": ["e"]}, {"required": ["f"]}])
+    grammar = compile_json_schema({"type": "object", "allOf": [{"anyOf": pair} for pair in pairs]})
+    for keys in itertools.chain.from_iterable(itertools.combinations("abcdef", n) for n in range(7)):
+        holds = all({*pair} & {*keys} for pair in ("ab", "cd", "ef"))
+        assert grammar.accepts(json.dumps(dict.fromkeys(keys, 1)).encode()) == holds, keys
