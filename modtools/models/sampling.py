@@ -69,7 +69,7 @@ def allowed_set(mask: TokenMask, head_size: int, ends: Collection[int], where: s
     allowed = np.zeros(head_size, dtype=bool)
     allowed[: len(own)] = own
     ending = [end for end in ends if end < head_size]
-    if not ending:
+    if ends and not ending:
         raise UsageError(f"{where}: ends are {sorted(ends)}, expected ids below {head_size}, the width of the head")
     allowed[ending] = allowed[ending].any()
     return allowed
