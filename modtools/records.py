@@ -136,11 +136,16 @@ def read_json(path: Path) -> Any:
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice in an object")
-    return found
+    twice = repeated_key(pairs)
+    if twice is not None:
+        raise ValueError(f"the key {twice!r} stands twice in an object")
+    return dict(pairs)
+
+
+def repeated_key(pairs: Sequence[tuple[str, Any]]) -> str | None:
+    """The first key of a JSON object that stands in it twice, None where there is none."""
+    names = [name for name, _ in pairs]
+    return next((name for name in names if names.count(name) > 1), None) if len({*names}) < len(names) else None
 
 
 def _no_constant(constant: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from modtools.masking.machine import BLANKS
-from modtools.masking.trie import bundled
+from modtools.masking.trie import bundled, unbundled
 from modtools.masking.vocabulary import Vocabulary
 
 
@@ -35,7 +35,7 @@ class Spaced:
             longer = []
             for byte, child in (item for at in level for item in at.children.items()):
                 if byte not in BLANKS:
-                    firsts.setdefault(byte, []).extend(getattr(child, "nodes", [child]))
+                    firsts.setdefault(byte, []).extend(unbundled(child))
                 elif length < room:
                     longer.append(child)
                     self.ids += child.ids

@@ -69,9 +69,9 @@ class Compiler:
         ]
         if len(pairs) > MAX_CHOICES:
             self.document.root.refuse("oneOf", f"{len(pairs)} pairs of branches to compare, at most {MAX_CHOICES}")
-        for compiler in (wide, self):
-            compiler._fill()
-            compiler._find_possible()
+        wide._fill()
+        wide._find_possible()
+        self._find_possible()
         for choice, i, j, both in pairs:
             if both.possible:
                 reason = (

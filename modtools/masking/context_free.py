@@ -17,12 +17,13 @@ from modtools.masking.compiler import Compiler
 from modtools.masking.dfa import CharacterDFA, any_text, without, words
 from modtools.masking.document import Document as Schema
 from modtools.masking.document import SchemaError
-from modtools.masking.ebnf import GrammarError, Tree, parse_ebnf
+from modtools.masking.ebnf import GrammarError, parse_ebnf
 from modtools.masking.grammar import JSON_BYTES, Grammar, check_options
 from modtools.masking.machine import Cells, Machine, Root, Value
 from modtools.masking.network import START, Document, Network, Terminal, finishing, left_recursion
 from modtools.masking.pattern import PatternError
 from modtools.masking.regex import pattern_dfa
+from modtools.masking.thompson import Construction, Tree
 
 END = 1
 
@@ -72,7 +73,7 @@ def compile_grammar(
     return Grammar("a grammar", start, frozenset(builder.needs))
 
 
-class _Builder:
+class _Builder(Construction):
     """Turns trees into edges; edges that read nothing are closed over when a rule is complete."""
 
     def __init__(self, text: str, names: list[str], schemas: Mapping[str, Any], blanks: int, ordered: bool):
@@ -88,7 +89,7 @@ class _Builder:
     def add_rule(self, name: str, tree: Tree) -> None:
         """Fills the network of a rule."""
         self.edges = [[], []]
-        self.edge(self.add(tree, START), None, END)
+        self.skip(self.add(tree, START), END)
         network = self.networks[name]
         for place in range(len(self.edges)):
             reached = self._without_reading(place)
@@ -101,8 +102,8 @@ class _Builder:
         self.edges.append([])
         return len(self.edges) - 1
 
-    def edge(self, source: int, part: Machine | None, target: int) -> None:
-        self.edges[source].append((part, target))
+    def skip(self, source: int, target: int) -> None:
+        self.edges[source].append((None, target))
 
     def _without_reading(self, place: int) -> dict[int, None]:
         reached, queue = {}, [place]
@@ -113,43 +114,16 @@ class _Builder:
                 queue += [after for part, after in self.edges[at] if part is None]
         return reached
 
-    def add(self, tree: Tree, source: int) -> int:
-        """Adds the tree behind `source` and returns the place after it."""
-        kind = tree[0]
-        if kind == "cat":
-            for part in tree[1]:
-                source = self.add(part, source)
-            return source
-        end = self.place()
-        if kind == "alt":
-            for option in tree[1]:
-                self.edge(self.add(option, source), None, end)
-        elif kind == "rep":
-            self.repeat(tree[1], tree[2], tree[3], source, end)
-        else:
-            if tree[1] not in self._leaves:
-                self._leaves[tree[1]] = self.leaf(*tree)
-            part, may_be_empty = self._leaves[tree[1]]
-            if part is not None:
-                self.edge(source, part, end)
-            if may_be_empty:
-                self.edge(source, None, end)
-        return end
+    def leaf(self, tree: Tree, source: int, target: int) -> None:
+        if tree[1] not in self._leaves:
+            self._leaves[tree[1]] = self.part(*tree)
+        part, may_be_empty = self._leaves[tree[1]]
+        if part is not None:
+            self.edges[source].append((part, target))
+        if may_be_empty:
+            self.skip(source, target)
 
-    def repeat(self, tree: Tree, least: int, most: int | None, source: int, end: int) -> None:
-        for _ in range(least):
-            source = self.add(tree, source)
-        if most is None:
-            loop = self.place()
-            self.edge(source, None, loop)
-            self.edge(self.add(tree, loop), None, loop)
-            source = loop
-        for _ in range(most - least if most is not None else 0):
-            self.edge(source, None, end)
-            source = self.add(tree, source)
-        self.edge(source, None, end)
-
-    def leaf(self, kind: str, at: int, what: Any) -> tuple[Machine | None, bool]:
+    def part(self, kind: str, at: int, what: Any) -> tuple[Machine | None, bool]:
         """The machine of a leaf, and whether the empty text will do, which no machine reads."""
         if kind == "rule":
             if what not in self.networks:

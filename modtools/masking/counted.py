@@ -7,6 +7,7 @@ still lies ahead; for that it is enough to know, for each state, the lengths of 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class CountedString(Machine):
         self.opening = frozenset(b'"')
         self._ahead = None if pattern is None else _lengths_ahead(pattern, most)
         self._lengths: dict[int, int] = {}
-        self._windows: dict[Split, tuple[np.ndarray, np.ndarray, list[int]]] = {}
+        self._windows: WeakKeyDictionary[Split, tuple] = WeakKeyDictionary()  # a vocabulary drops splits
 
     def is_empty(self) -> bool:
         """Whether there is no such string."""

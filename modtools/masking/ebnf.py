@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from modtools.errors import UsageError
-
-Tree = tuple[Any, ...]
+from modtools.masking.thompson import Tree
 
 MAX_DEPTH = 50  # of parentheses
 MAX_REPEAT = 1_000

@@ -9,7 +9,6 @@ from typing import Any
 from modtools.masking.document import MARK, Place
 from modtools.masking.shape import Shape
 
-
 _EXACT = Context(prec=2_000)
 MAX_DIGITS = 900  # of a number; no double has more before its point
 MAX_DEPTH = 200  # of a given value
@@ -21,7 +20,7 @@ def unspellable(value: Any) -> str | None:
     for inner, depth in waiting:
         if isinstance(inner, float) and not math.isfinite(inner):
             return f"{inner} is no number of JSON"
-        if isinstance(inner, int) and is_long(inner):
+        if is_long(inner):
             return f"a number of more than {MAX_DIGITS} digits"
         if not isinstance(inner, dict | list | str | int | float | None):
             return f"{inner!r} is no value of JSON"
@@ -32,9 +31,9 @@ def unspellable(value: Any) -> str | None:
     return None
 
 
-def is_long(number: float) -> bool:
-    """Whether an integer has more digits than any automaton is made for."""
-    return isinstance(number, int) and abs(number) >= 10**MAX_DIGITS
+def is_long(value: Any) -> bool:
+    """Whether a value is an integer of more digits than any automaton is made for."""
+    return isinstance(value, int) and abs(value) >= 10**MAX_DIGITS
 
 
 def const(place: Place, step: str | int, value: Any) -> Place:

@@ -101,10 +101,8 @@ def _narrow_string(shape: Shape, place: Place, is_wide: bool) -> Shape:
     name = schema.get("format", "")
     if not isinstance(name, str):
         place.refuse("format", f"expected a string, got {name!r}")
-    if is_wide:
-        pass
-    elif name in FORMATS:
-        texts.append(pattern_dfa(FORMATS[name], whole=True))
+    if name in FORMATS:
+        texts += [] if is_wide else [pattern_dfa(FORMATS[name], whole=True)]
     elif name in DEFINED:
         place.refuse("format", f"{name!r} is not supported; supported are {', '.join(FORMATS)}")
     least, most = _count(place, "minLength"), _count(place, "maxLength")

@@ -7,12 +7,11 @@ A pattern becomes a tree of tuples: ("set", ranges), ("cat", trees), ("alt", tre
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from modtools.errors import UnsupportedError
 from modtools.masking import charset
-
-Tree = tuple[Any, ...]
+from modtools.masking.thompson import Tree
 
 MAX_REPEAT = 10_000
 ESCAPED_SETS = {

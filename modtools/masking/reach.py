@@ -5,6 +5,8 @@ With a token for every byte that a grammar needs there are none, and this file i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from modtools.masking.budget import budget, spend
@@ -46,18 +48,15 @@ class Reach:
                     found = origin[found]
                 return True
             spend(1, "the search for an end through tokens; a vocabulary with all single bytes needs none")
-            for after in self._after(at):
+            for after in {after for _, after in self._tokens(at)}:
                 if after not in origin and self._known.get(after) is not False:
                     origin[after] = at
                     queue.append(after)
         self._known |= dict.fromkeys(queue, False)
         return False
 
-    def _after(self, state: State) -> set[State]:
-        """The states after one token."""
-        return {after for _, after in self._tokens(state)}
-
-    def _tokens(self, state: State):
+    def _tokens(self, state: State) -> Iterator[tuple[list[int], State]]:
+        """The ids of the tokens that can be read from a state, and the state after them."""
         stack = [(self.vocabulary.root, state)]
         while stack:
             node, at = stack.pop()

@@ -8,54 +8,31 @@ from itertools import pairwise
 from modtools.masking import charset
 from modtools.masking.budget import spend
 from modtools.masking.dfa import CharacterDFA, explore
-from modtools.masking.pattern import Tree, parse_pattern
+from modtools.masking.pattern import parse_pattern
+from modtools.masking.thompson import Construction, Tree
 
 
-class _NFA:
+class _NFA(Construction):
     """Edges: `moves` read a character of a set, `jumps` read nothing and may ask to stand at the start or the end."""
 
     def __init__(self):
         self.moves: list[list[tuple[charset.Ranges, int]]] = []
         self.jumps: list[list[tuple[str, int]]] = []
 
-    def state(self) -> int:
+    def place(self) -> int:
         spend(1, "a pattern")
         self.moves.append([])
         self.jumps.append([])
         return len(self.moves) - 1
 
-    def add(self, tree: Tree, source: int) -> int:
-        """Adds the tree behind `source` and returns the state after it."""
-        kind = tree[0]
-        spend(0, "a pattern")  # an empty part costs no state, but time
-        if kind == "cat":
-            for part in tree[1]:
-                source = self.add(part, source)
-            return source
-        end = self.state()
-        if kind == "set":
-            self.moves[source].append((tree[1], end))
-        elif kind in ("start", "end"):
-            self.jumps[source].append((kind, end))
-        elif kind == "alt":
-            for option in tree[1]:
-                self.jumps[self.add(option, source)].append(("", end))
-        else:
-            self.repeat(tree[1], tree[2], tree[3], source, end)
-        return end
+    def skip(self, source: int, target: int) -> None:
+        self.jumps[source].append(("", target))
 
-    def repeat(self, tree: Tree, least: int, most: int | None, source: int, end: int) -> None:
-        for _ in range(least):
-            source = self.add(tree, source)
-        if most is None:
-            loop = self.state()
-            self.jumps[source].append(("", loop))
-            self.jumps[self.add(tree, loop)].append(("", loop))
-            source = loop
-        for _ in range(most - least if most is not None else 0):
-            self.jumps[source].append(("", end))
-            source = self.add(tree, source)
-        self.jumps[source].append(("", end))
+    def leaf(self, tree: Tree, source: int, target: int) -> None:
+        if tree[0] == "set":
+            self.moves[source].append((tree[1], target))
+        else:
+            self.jumps[source].append((tree[0], target))
 
     def closure(self, states: frozenset[int], passable: tuple[str, ...]) -> frozenset[int]:
         seen, queue = set(states), list(states)
@@ -74,15 +51,15 @@ def pattern_dfa(pattern: str, whole: bool = False) -> CharacterDFA:
         PatternError: see parse_pattern.
     """
     tree, nfa = parse_pattern(pattern), _NFA()
-    before = nfa.state()
-    entry = nfa.state()
-    nfa.jumps[before].append(("", entry))
+    before = nfa.place()
+    entry = nfa.place()
+    nfa.skip(before, entry)
     found = nfa.add(tree, entry)
     if not whole:
-        loop = nfa.state()
+        loop = nfa.place()
         nfa.moves[before].append((charset.ANY, loop))
         nfa.moves[loop].append((charset.ANY, loop))
-        nfa.jumps[loop].append(("", entry))
+        nfa.skip(loop, entry)
     everything = frozenset([found])
 
     def expand(states: frozenset[int]):

@@ -23,12 +23,12 @@ QUOTED = "after a quote"
 class RestNode:
     """A node of the trie of rests. Attributes as those of modtools.masking.trie.Node, with rests for tokens."""
 
-    __slots__ = ("children", "ids", "size")
+    __slots__ = ("children", "ids")
+    size = 0  # rests are walked and never split, so nobody asks how many there are
 
     def __init__(self):
         self.children: dict[int, RestNode] = {}
         self.ids: list[int] = []
-        self.size = 0
 
     @property
     def is_leaf(self) -> bool:
@@ -97,10 +97,8 @@ def _collect(vocabulary: Vocabulary, first: str | frozenset[int]) -> Rests:
     root = RestNode()
     for index, at in cuts:
         node = root
-        node.size += 1
         for byte in vocabulary.sorted_tokens[index][at:]:
             node = node.children.setdefault(byte, RestNode())
-            node.size += 1
         for token_id in vocabulary.ids_of[index]:
             node.ids.append(len(token))
             where.setdefault(at, []).append((index, len(token)))

@@ -138,3 +138,8 @@ class Bundle:
 def bundled(nodes: Sequence[Node]) -> Node | Bundle:
     """Some nodes as one."""
     return nodes[0] if len(nodes) == 1 else Bundle(nodes)
+
+
+def unbundled(node: Node | Bundle) -> Sequence[Node]:
+    """The nodes that are read as one."""
+    return node.nodes if isinstance(node, Bundle) else (node,)

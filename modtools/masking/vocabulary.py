@@ -59,7 +59,7 @@ class Vocabulary:
     @classmethod
     def from_bytes(cls, tokens: Sequence[bytes | None], *, eos_id: int, special_ids: Iterable[int] = ()) -> Vocabulary:
         """A vocabulary from its byte strings; eos_id and special_ids are never text, whatever their bytes are."""
-        special = {eos_id, *special_ids}
+        special = frozenset(special_ids)
         return cls([None if i in special else token for i, token in enumerate(tokens)], eos_id)
 
     @classmethod

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from modtools.contract import Failure, ToolCall
+from modtools.records import repeated_key
 
 MAX_CALL_CHARS = 100_000
 MAX_DEPTH = 32
@@ -64,12 +65,10 @@ def parse_call(text: str) -> ToolCall:
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+    twice = repeated_key(pairs)
+    if twice is not None:
         raise _failure("duplicate_key", "a key stands twice in one object", "each key once", f"key {json.dumps(twice)}")
-    return value
+    return dict(pairs)
 
 
 def _no_constant(name: str) -> None:
