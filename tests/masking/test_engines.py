@@ -15,9 +15,10 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from bench.engines import Refused
 from maskcheck.alike import byte_vocabulary, compared, narrowed
 from maskcheck.differences import Comparison
-from maskcheck.engines import LLGuidance, Refused, XGrammar
+from maskcheck.engines import LLGuidance, XGrammar
 from maskcheck.page import agree
 from maskcheck.sample import samples
 from modtools.masking import BudgetError, SchemaError

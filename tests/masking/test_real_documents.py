@@ -40,10 +40,7 @@ def _texts(sample, rng: random.Random):
 def _judge(chosen, real, rng: random.Random, tokenised: int) -> tuple[Counter, list[str]]:
     """By document all spellings; by tokens the first `tokenised` of each schema, canonical and at random."""
     count, wrong = Counter(), []
-    for sample in chosen:
-        grammar = compiled(sample)
-        if grammar is None:
-            continue
+    for sample, grammar in compiled(chosen):
         count["schemas"] += 1
         for n, text in enumerate(_texts(sample, rng)):
             count["valid, by document"] += 1

@@ -18,10 +18,7 @@ FINISHED = 0.95  # of the walks at least
 def _walks(chosen, vocabulary, rng: random.Random) -> tuple[Counter, list[str]]:
     """Two walks through each schema, one that goes to its end at once and one that wanders first."""
     count, wrong = Counter(), []
-    for sample in chosen:
-        grammar = compiled(sample)
-        if grammar is None:
-            continue
+    for sample, grammar in compiled(chosen):
         count["schemas"] += 1
         oracle, way = Oracle(sample.schema), WayOut()
         for wander in (0, rng.randrange(5, 30)):

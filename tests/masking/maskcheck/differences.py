@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from bench.engines import Refused
 from maskcheck.alike import closed, in_order, plain_numbers, plain_strings, without_blanks
-from maskcheck.engines import Refused
 from maskcheck.oracle import Oracle
 from maskcheck.reasons import BOUNDS, reasons, without
 from maskcheck.way_out import WayOut

@@ -1,7 +1,7 @@
-"""Two other engines behind one face: llguidance with no_forcing, and xgrammar; both on one of our vocabularies.
+"""Two other engines behind one face for comparing allowed sets: llguidance with no_forcing, and xgrammar.
 
-Without no_forcing llguidance allows one canonical token wherever the text is forced, which is not the allowed set.
-xgrammar must be given b"" for special tokens, else their text leaks into strings.
+Their tokenizers are set up as in the benchmarks. Without no_forcing llguidance allows one canonical token wherever the
+text is forced, which is not the allowed set.
 """
 
 from __future__ import annotations
@@ -11,11 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from bench.engines import Llguidance, Refused, Xgrammar
 from modtools.masking import Vocabulary
-
-
-class Refused(Exception):
-    """The engine does not compile this schema; the message is its own."""
 
 
 class LLGuidance:
@@ -24,22 +21,8 @@ class LLGuidance:
     name = "llguidance"
 
     def __init__(self, vocabulary: Vocabulary):
-        import llguidance
-
-        outer = vocabulary
-
-        class Words:
-            eos_token_id, bos_token_id = outer.eos_id, None
-            tokens = [token or b"<|special|>" for token in outer.tokens]
-            special_token_ids = [i for i, token in enumerate(outer.tokens) if token is None]
-
-            def __call__(self, text):
-                return [
-                    outer.tokens.index(bytes([byte])) for byte in (text if isinstance(text, bytes) else text.encode())
-                ]
-
         self.vocabulary = vocabulary
-        self._tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Words()), slices=None)
+        self.tokenizer = Llguidance(vocabulary.tokens, vocabulary.eos_id).tokenizer
 
     def grammar(self, schema: Any, compact: bool) -> LLGuidanceGrammar:
         """The grammar of a schema; compact: without any blanks, otherwise with the engine's defaults."""
@@ -59,7 +42,7 @@ class LLGuidanceGrammar:
             spaced = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
             schema = {"x-guidance": spaced, **schema}
         grammar = '%llguidance {"no_forcing": true}\nstart: %json ' + json.dumps(schema)
-        self._matcher = llguidance.LLMatcher(engine._tokenizer, grammar, log_level=0)
+        self._matcher = llguidance.LLMatcher(engine.tokenizer, grammar, log_level=0)
         if self._matcher.get_error():
             raise Refused(self._matcher.get_error().splitlines()[0][:200])
         self._start = self._matcher.deep_copy()
@@ -92,14 +75,8 @@ class XGrammar:
     name = "xgrammar"
 
     def __init__(self, vocabulary: Vocabulary):
-        import xgrammar
-
         self.vocabulary = vocabulary
-        tokens = [token or b"" for token in vocabulary.tokens]
-        info = xgrammar.TokenizerInfo(
-            tokens, vocab_type=xgrammar.VocabType.RAW, vocab_size=len(tokens), stop_token_ids=[vocabulary.eos_id]
-        )
-        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1)
+        self.compiler = Xgrammar(vocabulary.tokens, vocabulary.eos_id).compiler
 
     def grammar(self, schema: Any, compact: bool) -> XGrammarGrammar:
         """The grammar of a schema; compact: without any blanks, otherwise with the engine's defaults."""
@@ -112,11 +89,11 @@ class XGrammarGrammar:
     def __init__(self, engine: XGrammar, schema: Any, compact: bool):
         import xgrammar
 
-        self.vocabulary, self._xgrammar = engine.vocabulary, xgrammar
+        self.vocabulary = engine.vocabulary
         # Objects are closed in the schema itself where they are to be closed, so that strict_mode adds nothing.
         options = {"any_whitespace": False, "separators": (",", ":"), "strict_mode": False} if compact else {}
         try:
-            compiled = engine._compiler.compile_json_schema(json.dumps(schema), **options)
+            compiled = engine.compiler.compile_json_schema(json.dumps(schema), **options)
         except (RuntimeError, ValueError) as error:
             raise Refused(str(error).splitlines()[0][:200]) from error
         self._matcher = xgrammar.GrammarMatcher(compiled)

