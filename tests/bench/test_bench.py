@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import subprocess
@@ -10,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from bench import decode, engines, mask, sample, vocabularies
 
 ROOT = Path(__file__).resolve().parents[2]
 CALL = {
@@ -22,27 +23,18 @@ CALL = {
 UNROLLED = {"type": "array", "items": {"type": "string", "minLength": 500, "maxLength": 2000}, "maxItems": 500}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def bench():
-    """Makes `bench` importable, as the command does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "tests"))
-        yield
-
-
 @pytest.fixture(scope="module")
 def tokenizer():
     """The embedded model's."""
     from modtools.models.fetch import fetch
 
     fetch()
-    return importlib.import_module("bench.vocabularies").load_tokenizer("49k")
+    return vocabularies.load_tokenizer("49k")
 
 
 @pytest.fixture(scope="module")
 def figures(tokenizer):
     """A run over three schemas: one that all engines take, one that only some can finish, one that we refuse."""
-    sample, mask = importlib.import_module("bench.sample"), importlib.import_module("bench.mask")
     documents = ('{"path": "a/é.py", "mode": "text", "line": 12}', '{"path": "b"}')
     samples = [
         sample.Sample("call", CALL, documents),
@@ -90,7 +82,6 @@ def test_all_engines_agree_on_masks_where_their_languages_agree(tokenizer):
     """After the first character of a key that must be `path`, the same tokens are allowed by all of them."""
     from modtools.masking import Vocabulary
 
-    engines = importlib.import_module("bench.engines")
     vocabulary = Vocabulary.from_tokenizer(tokenizer)
     schema = {**CALL, "required": ["path", "mode", "line"]}
     ids = tokenizer.encode('{"p')
@@ -106,14 +97,12 @@ def test_all_engines_agree_on_masks_where_their_languages_agree(tokenizer):
 
 
 def test_without_llguidance_there_is_no_headline(tokenizer):
-    sample, mask = importlib.import_module("bench.sample"), importlib.import_module("bench.mask")
     samples = [sample.Sample("call", CALL, ('{"path": "b"}',))]
     data = mask.measure(samples, ["49k"], limit_s=1.0, engines=["ours"], load=lambda name: tokenizer)
     assert data["ratio"] is None and set(data["vocabularies"]["49k"]["engines"]) == {"ours"}
 
 
 def test_a_document_that_is_longer_than_what_is_walked_still_counts(tokenizer):
-    sample, mask = importlib.import_module("bench.sample"), importlib.import_module("bench.mask")
     long = json.dumps([f"word {i}" for i in range(mask.LONGEST_DOCUMENT)])
     samples = [sample.Sample("words", {"type": "array", "items": {"type": "string"}}, (long,))]
     data = mask.measure(samples, ["49k"], limit_s=20.0, engines=["llguidance"], load=lambda name: tokenizer)
@@ -122,7 +111,6 @@ def test_a_document_that_is_longer_than_what_is_walked_still_counts(tokenizer):
 
 
 def test_documents_are_written_in_declared_order():
-    sample = importlib.import_module("bench.sample")
     schema = {"properties": {"a": {}, "b": {"items": {"properties": {"c": {}, "d": {}}}}}}
     text = json.dumps(sample._in_order(schema, {"z": 1, "b": [{"d": 2, "c": 3}], "a": 4}))
     assert text == '{"a": 4, "b": [{"c": 3, "d": 2}], "z": 1}'
@@ -131,7 +119,6 @@ def test_documents_are_written_in_declared_order():
 def test_a_missing_vocabulary_says_how_to_get_it(tmp_path, monkeypatch):
     from modtools.errors import MissingPieceError
 
-    vocabularies = importlib.import_module("bench.vocabularies")
     monkeypatch.setenv("MODTOOLS_CACHE", str(tmp_path))
     with pytest.raises(MissingPieceError, match="--fetch"):
         vocabularies.load_tokenizer("200k")
@@ -141,7 +128,6 @@ def test_a_masked_step_is_measured_against_a_free_one():
     from modtools.models import load_model
     from modtools.models.embedded import vocabulary
 
-    decode = importlib.import_module("bench.decode")
     data = decode.measure(load_model("embedded", device="cpu"), vocabulary(), batches=(2,), steps=5, runs=1)
     assert data["better"] == "lower"
     figures = data["batches"]["2"]
