@@ -177,8 +177,7 @@ class Passage:
 
     def _classify(self) -> None:
         allowed, actual = self.tool.contract.effect, self.operation.effect
-        order = list(Effect)
-        if order.index(actual) > order.index(allowed):
+        if not allowed.covers(actual):
             what = f"{self.call.name} would {actual}, but its contract allows it to {allowed} at most"
             raise _Ended(Failure("not_authorised", what))
 
