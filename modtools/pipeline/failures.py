@@ -69,6 +69,7 @@ _TABLE = [
         Stage.VALIDATE,
         _INVALID,
         ("unknown_tool", "yes", "a name that was never in the catalogue"),
+        ("ambiguous_tool", "yes", "a name that several servers use, written without its server"),
         ("missing_argument", "yes", "a required argument is absent"),
         ("wrong_type", "yes", "a value of another type than declared"),
         ("not_in_enum", "yes", "a value that is not one of the listed ones"),
@@ -87,8 +88,15 @@ _TABLE = [
         ("command_not_allowed", "yes", "a command that is not on the allow-list"),
         ("stale_version", "world", "the resource changed since it was read"),
         ("precondition_failed", "world", "the state of the world does not allow the operation"),
+        ("idempotency_conflict", "no", "other work was done before under the same idempotency key"),
     ),
     FailureMode("not_authorised", Stage.SEMANTIC, Outcome.PERMISSION_DENIED, "no", False, "the policy denies it"),
+    FailureMode("approval_invalid", Stage.SEMANTIC, Outcome.PERMISSION_DENIED, "no", False, "an approval does not fit"),
+    FailureMode("hook_denied", Stage.SEMANTIC, Outcome.PERMISSION_DENIED, "no", False, "a hook refuses it"),
+    FailureMode("hook_failed", Stage.SEMANTIC, Outcome.PERMISSION_DENIED, "no", False, "a critical hook broke"),
+    FailureMode(
+        "reentrant_call", Stage.SEMANTIC, Outcome.PERMISSION_DENIED, "no", False, "a hook calls what it guards"
+    ),
     FailureMode("approval_needed", Stage.SEMANTIC, Outcome.APPROVAL_REQUIRED, "no", False, "a person must approve"),
     FailureMode("retired_tool", Stage.VALIDATE, Outcome.UNAVAILABLE_TOOL, "world", False, "a stale or revoked tool"),
     FailureMode("timeout", Stage.DISPATCH, Outcome.TIMEOUT, "no", True, "no result in time, and nothing was changed"),
@@ -100,6 +108,7 @@ _TABLE = [
     FailureMode("partial", Stage.DISPATCH, Outcome.PARTIAL, "no", False, "part of the work was done"),
     FailureMode("program_error", Stage.DISPATCH, Outcome.PARTIAL, "no", False, "the program ended with an error"),
     FailureMode("unknown_outcome", Stage.DISPATCH, Outcome.UNKNOWN_OUTCOME, "no", False, "it may or may not be done"),
+    FailureMode("already_done", Stage.DISPATCH, Outcome.SUCCESS, "no", False, "it was done before, and not done again"),
     FailureMode("result_too_large", Stage.DISPATCH, Outcome.SUCCESS, "no", False, "the result is shown in part"),
     FailureMode(
         "result_wrong_shape", Stage.DISPATCH, Outcome.UNAVAILABLE_TOOL, "no", False, "the result breaks its contract"

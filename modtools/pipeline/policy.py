@@ -1,63 +1,204 @@
-"""Authorisation: allow, deny or ask, decided over the canonical operation and never over the raw text.
+"""Authorisation: allow, deny, ask or passthrough, decided over the canonical operation and never over the raw text.
 
-This is the simple form: one list of rules, no precedence levels yet. Deny beats ask, ask beats allow, and
-what no rule allows is denied. A contract that asks for approval turns an allow into an ask.
+Seven levels of precedence (Part 05): immutable deny, tenant deny, resource deny, mandatory ask, session grant,
+project or user allow, default. The highest level that speaks decides; within a level deny beats ask, ask beats
+allow; passthrough abstains; where nobody speaks, the answer is no. So the order of rules cannot matter, and a lower
+level can never lift a higher denial.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import astuple, dataclass
+from enum import IntEnum, StrEnum
 from fnmatch import fnmatchcase
 from functools import cached_property
+from typing import Any
 
 from modtools.contract import Operation, ToolContract, digest
 from modtools.errors import UsageError
 
-ALLOW, DENY, ASK = "allow", "deny", "ask"
-_STRENGTH = {DENY: 0, ASK: 1, ALLOW: 2}
+
+class Verdict(StrEnum):
+    """What a rule says; `passthrough` says nothing."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
+    PASSTHROUGH = "passthrough"
+
+
+ALLOW, DENY, ASK, PASSTHROUGH = Verdict
+
+
+class Level(IntEnum):
+    """Levels of precedence, the highest first."""
+
+    IMMUTABLE_DENY = 1
+    TENANT_DENY = 2
+    RESOURCE_DENY = 3
+    MANDATORY_ASK = 4
+    SESSION_GRANT = 5
+    USER_ALLOW = 6
+    DEFAULT = 7
+
+    @property
+    def label(self) -> str:
+        """The name in words: "tenant deny"."""
+        return self.name.lower().replace("_", " ")
+
+
+_STRENGTH = {DENY: 0, ASK: 1, ALLOW: 2, PASSTHROUGH: 3}
+# The three highest levels can only take away, the fourth can also ask; a grant up there would lift denials.
+_MAY_SAY = {
+    **dict.fromkeys((Level.IMMUTABLE_DENY, Level.TENANT_DENY, Level.RESOURCE_DENY), (DENY, PASSTHROUGH)),
+    Level.MANDATORY_ASK: (ASK, DENY, PASSTHROUGH),
+}
+_USUAL_LEVEL = {DENY: Level.RESOURCE_DENY, ASK: Level.MANDATORY_ASK}
+
+
+@dataclass(frozen=True)
+class Query:
+    """A canonical operation to be decided, with everything that the decision is bound to.
+
+    Attributes:
+        operation: canonical: action, arguments, resources, effect, state of the resources.
+        tool: qualified name.
+        contract: of the tool.
+        actor, tenant, workspace: on whose behalf, and where.
+        catalogue: (version, digest) of the snapshot.
+    """
+
+    operation: Operation
+    tool: str
+    contract: ToolContract
+    actor: str = "model"
+    tenant: str = ""
+    workspace: str = ""
+    catalogue: tuple[int, str] = (0, "")
+
+    @property
+    def risk(self) -> str:
+        """Of this call: the operation's own, or the contract's."""
+        return self.operation.risk or self.contract.risk
+
+    def bound_to(self, policy: Policy) -> dict[str, Any]:
+        """What a decision under `policy` holds for, by name; if any of it changes, the decision is void."""
+        operation = self.operation
+        return {
+            "actor": self.actor,
+            "tenant": self.tenant,
+            "workspace": self.workspace,
+            "action": operation.action,
+            "resources": list(operation.resources),
+            "arguments": digest(dict(operation.arguments)),
+            "state": operation.state,
+            "tool": [self.tool, self.contract.version, self.contract.digest],
+            "catalogue": list(self.catalogue),
+            "policy": [policy.version, policy.digest],
+        }
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: a verdict for operations whose action and every resource match.
+    """One rule: a verdict for the operations that match all its shell patterns.
 
     Attributes:
-        verdict: "allow", "deny" or "ask".
-        action: a shell pattern over the canonical action, e.g. "read" or "*".
-        resource: a shell pattern over canonical resources, e.g. "workspace:*". A denial matches where *any*
-            resource does, an allowance only where *all* do.
+        verdict: see Verdict.
+        action: over the canonical action, e.g. "read" or "*".
+        resource: over canonical resources, e.g. "workspace:*". A denial or an ask matches where *any* resource
+            does, an allowance only where *all* do.
+        level: where it stands; None for the usual one: deny at resource deny, ask at mandatory ask, else user allow.
+        id: its name in decisions and approvals; without one, its words.
+        actor, tenant, workspace, tool, effect, risk: patterns over the rest of the query.
     """
 
-    verdict: str
+    verdict: Verdict
     action: str
     resource: str = "*"
+    level: Level | None = None
+    id: str = ""
+    actor: str = "*"
+    tenant: str = "*"
+    workspace: str = "*"
+    tool: str = "*"
+    effect: str = "*"
+    risk: str = "*"
 
     def __post_init__(self):
         if self.verdict not in _STRENGTH:
             raise UsageError(f"a rule's verdict is one of {', '.join(_STRENGTH)}, not {self.verdict!r}")
+        object.__setattr__(self, "verdict", Verdict(self.verdict))
+        if self.level not in (None, *Level):
+            names = ", ".join(f"Level.{level.name}" for level in Level)
+            raise UsageError(f"a rule's level is one of {names}, not {self.level!r}")
+        level = Level(self.level or _USUAL_LEVEL.get(self.verdict, Level.USER_ALLOW))
+        object.__setattr__(self, "level", level)
+        may_say = _MAY_SAY.get(level, tuple(_STRENGTH))
+        if self.verdict not in may_say:
+            raise UsageError(f"a rule at level {level.label} says {' or '.join(may_say)}, not {self.verdict}")
+        if not all(isinstance(part, str) for part in astuple(self) if not isinstance(part, int)):
+            raise UsageError(f"the patterns of a rule are texts: {self}")
 
-    def matches(self, operation: Operation) -> bool:
+    @property
+    def name(self) -> str:
+        """Its id, or its words with what narrows it, so that two different rules never share a name."""
+        parts = ("actor", "tenant", "workspace", "tool", "effect", "risk")
+        narrowed = [f"{part} {getattr(self, part)}" for part in parts if getattr(self, part) != "*"]
+        return self.id or ", ".join([f"{self.verdict} {self.action} {self.resource}", *narrowed, self.level.label])
+
+    @property
+    def precedence(self) -> tuple[int, int, str]:
+        """Rules in this order: the first that speaks wins."""
+        return self.level, _STRENGTH[self.verdict], self.name
+
+    def matches(self, query: Query) -> bool:
         """Whether the rule speaks about this operation."""
+        operation = query.operation
         hits = [fnmatchcase(resource, self.resource) for resource in operation.resources]
         if not hits:  # an operation that names no resource is allowed only by a rule that asks for none
             hits = [self.verdict != ALLOW or self.resource == "*"]
-        matched = all(hits) if self.verdict == ALLOW else any(hits)
-        return fnmatchcase(operation.action, self.action) and matched
+        return (all(hits) if self.verdict == ALLOW else any(hits)) and all(
+            fnmatchcase(value, pattern)
+            for value, pattern in (
+                (operation.action, self.action),
+                (query.actor, self.actor),
+                (query.tenant, self.tenant),
+                (query.workspace, self.workspace),
+                (query.tool, self.tool),
+                (operation.effect, self.effect),
+                (query.risk, self.risk),
+            )
+        )
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict and why.
+    """A verdict, why, and what it holds for.
 
     Attributes:
-        verdict: "allow", "deny" or "ask".
-        rule: the rule that won, or None for the default denial.
+        verdict: allow, deny or ask.
+        rule: the rule that won, or None: nobody spoke, or an approval was all there was.
         why: one sentence for the audit.
+        matched: all rules that matched, by precedence.
+        binding: digest of `Query.bound_to`; the decision is good for nothing else.
     """
 
-    verdict: str
+    verdict: Verdict
     rule: Rule | None
     why: str
+    matched: tuple[Rule, ...] = ()
+    binding: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """The decision as the audit keeps it."""
+        return {
+            "verdict": self.verdict,
+            "rule": self.rule.name if self.rule else None,
+            "why": self.why,
+            "matched": [rule.name for rule in self.matched],
+            "binding": self.binding,
+        }
 
 
 @dataclass(frozen=True)
@@ -67,24 +208,45 @@ class Policy:
     rules: tuple[Rule, ...]
     version: int = 1
 
+    def __post_init__(self):
+        names = [rule.name for rule in set(self.rules)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise UsageError(
+                f"two different rules have the id {', '.join(twice)}; an approval could not tell them apart"
+            )
+
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of rules and version."""
-        return digest([self.version, sorted([r.verdict, r.action, r.resource] for r in self.rules)])
+        """SHA-256 of rules and version, whatever the order."""
+        return digest([self.version, sorted([*astuple(rule)] for rule in set(self.rules))])
 
-    def decide(self, operation: Operation, contract: ToolContract) -> Decision:
-        """Decide one canonical operation of one tool."""
-        matching = sorted(
-            (rule for rule in self.rules if rule.matches(operation)),
-            key=lambda r: (_STRENGTH[r.verdict], r.action, r.resource),
-        )
-        if not matching:
-            return Decision(DENY, None, f"no rule allows {operation.action}")
-        rule = matching[0]
-        if rule.verdict == ALLOW and contract.approval == "required":
-            return Decision(ASK, rule, f"the contract of {contract.name} requires an approval")
-        return Decision(rule.verdict, rule, f"rule {rule.verdict} {rule.action} {rule.resource}")
+    def decide(self, query: Query, extra: Sequence[Rule] = (), lifted: Collection[str] = ()) -> Decision:
+        """Decide one canonical operation.
+
+        Args:
+            query: the operation with its circumstances.
+            extra: rules that hold for this query alone, such as the verdicts of policy gates.
+            lifted: names of the asks that a person has approved for exactly this query. An approval lifts the ask
+                it names and nothing else: what is left decides, and where nothing is left the approval is the
+                permission.
+        """
+        contract = query.contract
+        asks = [Rule(ASK, "*", id=f"contract of {query.tool}")] if contract.approval == "required" else []
+        rules = sorted({*self.rules, *extra, *asks}, key=lambda rule: rule.precedence)
+        matched = tuple(rule for rule in rules if rule.matches(query))
+        binding = digest(query.bound_to(self))
+        if len({rule.name for rule in matched}) < len(matched):
+            return Decision(DENY, None, "two different rules that match have one name", matched, binding)
+        approved = [rule for rule in matched if rule.verdict == ASK and rule.name in lifted]
+        winner = next((rule for rule in matched if rule.verdict != PASSTHROUGH and rule not in approved), None)
+        if winner:
+            why = f"rule {winner.name} at level {winner.level.label}"
+            return Decision(winner.verdict, winner, why, matched, binding)
+        if approved:
+            return Decision(ALLOW, None, f"approved: {', '.join(r.name for r in approved)}", matched, binding)
+        return Decision(DENY, None, f"no rule allows {query.operation.action}", matched, binding)
 
 
 # The lab's policy: everything its surfaces offer, inside the episode's workspace, and nothing else.
-WORKSPACE_POLICY = Policy((Rule(ALLOW, "*", "workspace:*"),))
+WORKSPACE_POLICY = Policy((Rule(ALLOW, "*", "workspace:*", id="workspace"),))
