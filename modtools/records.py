@@ -13,8 +13,8 @@ from typing import Any
 from modtools.errors import RecordError
 
 
-def append_line(path: Path, record: Mapping[str, Any]) -> None:
-    """Append one JSON line, whole or not at all.
+def append_line(path: Path, record: Mapping[str, Any]) -> bytes:
+    """Append one JSON line, whole or not at all, and return it without its newline.
 
     The line goes out in one write. Where the disk takes only part of it, the part is cut off again; where
     the process dies within the write, `read_lines` and the next append drop the torn end.
@@ -39,6 +39,7 @@ def append_line(path: Path, record: Mapping[str, Any]) -> None:
             raise RecordError(f"{path} took {written} of {len(data)} bytes (disk full?); the line was taken back")
     finally:
         os.close(handle)
+    return data[:-1]
 
 
 def _cut_torn_end(handle: int) -> int:
@@ -62,20 +63,25 @@ def _cut_torn_end(handle: int) -> int:
     return end
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """All whole lines of a JSON-lines file; a torn last line is left out, a missing file is empty.
-
-    Raises:
-        RecordError: for a line that is no JSON object, naming file and line.
-    """
+def whole_lines(path: Path) -> list[bytes]:
+    """The lines of a file without their newlines; a torn last line is left out, a missing file is empty."""
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
         return []
     except OSError as error:
         raise RecordError(f"cannot read {path}: {error}") from error
+    return data.split(b"\n")[:-1]
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """All whole lines of a JSON-lines file.
+
+    Raises:
+        RecordError: for a line that is no JSON object, naming file and line.
+    """
     records = []
-    for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), 1):
+    for number, line in enumerate(whole_lines(path), 1):
         try:
             record = json.loads(line)
         except ValueError:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import modtools
-from modtools.cli import bench, lab, setup
+from modtools.cli import audit, bench, lab, setup
 from modtools.cli.common import EXIT_MISSING
 from modtools.cli.mask import mask
 from modtools.errors import ModtoolsError
@@ -25,6 +25,7 @@ app = typer.Typer(
 )  # fmt: skip
 setup.register(app)
 app.add_typer(lab.app, name="lab", rich_help_panel="Lab")
+app.add_typer(audit.app, name="audit", rich_help_panel="Interfaces")
 app.add_typer(bench.app, name="bench", rich_help_panel="Course")
 app.command(rich_help_panel="Interfaces", epilog="Example: modtools mask schema.json --check document.json")(mask)
 

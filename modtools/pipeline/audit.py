@@ -1,10 +1,15 @@
 """The audit log: what was asked, decided and done, apart from what the model sees.
 
-An append-only file of JSON lines. A request writes "received", then "executing" just before its handler
-starts, then "terminal". A process that dies in between leaves a request open; `recover` closes it when the
-log is next opened: "cancelled" where nothing had begun, "unknown_outcome" where it had. So every request
-has exactly one terminal line, whatever happens. Raw texts and large results are kept beside it as
-artefacts, named by their digest.
+An append-only file of JSON lines. A request writes "received", then "executing" just before its handler starts,
+then "terminal". A process that dies in between leaves a request open; the next one that opens the log closes it:
+"cancelled" where nothing had begun, "unknown_outcome" where it had. So every request has exactly one terminal line,
+whatever happens. Beside these stand "approved" (a person answered an ask), "progress" and "completed" (background
+work, which ends as an event of its own and never as a second terminal line).
+
+Each line holds the SHA-256 of the line before it, so a line that was changed, put in or taken out breaks the chain
+(see `modtools.pipeline.verification`). Raw texts and large results are kept beside the log as artefacts, named by
+their digest. A line is written before what it announces is done, and is not forced to the disk: it survives the
+death of the process, not a power cut.
 """
 
 from __future__ import annotations
@@ -12,16 +17,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from modtools.contract import Outcome, digest
 from modtools.errors import RecordError, UsageError
-from modtools.records import append_line, read_lines, write_whole
-
-
-_EVENTS = ("received", "executing", "terminal")
+from modtools.pipeline.ledger import Ledger
+from modtools.records import append_line, read_lines, whole_lines, write_whole
 
 
 class AuditLog:
@@ -29,45 +32,63 @@ class AuditLog:
 
     Opening a folder recovers the requests that a dead process left open (their ids are in `recovered`).
     Only one process may have it open at a time; the lab's run lock sees to that.
+
+    Args:
+        folder: where to keep it; it is made where it is missing.
+        clock: seconds since 1970.
+
+    Raises:
+        RecordError: where the folder cannot hold an audit, or the one in it is broken.
     """
 
-    def __init__(self, folder: Path | None = None):
+    def __init__(self, folder: Path | None = None, clock: Callable[[], float] = time.time):
         self.folder = Path(folder) if folder else None
+        self.clock = clock
         self.artefacts: dict[str, bytes] = {}
-        self._memory: list[dict[str, Any]] = []
-        self._lock = threading.Lock()
-        self._open: dict[str, str] = {}
-        self._closed: set[str] = set()
+        self.ledger = Ledger()
+        self._memory: list[bytes] = []
+        self._lock = threading.RLock()
         if self.folder:
             try:
                 (self.folder / "artefacts").mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise RecordError(f"{self.folder} cannot hold an audit: {error}") from error
-        for line in self.lines():
-            if not isinstance(line.get("request"), str) or line.get("event") not in _EVENTS:
-                raise RecordError(f"{self.folder}: not an audit line: {str(line)[:80]}; mend or remove the folder")
-            self._note(line)
-        self.recovered = tuple(self._open)
-        for request, event in list(self._open.items()):
+        for number, raw in enumerate(whole_lines(self.folder / "audit.jsonl") if self.folder else (), 1):
+            try:
+                self.ledger.read(raw)
+            except UsageError as error:
+                raise RecordError(f"{self.folder}, line {number}: {error}; this audit cannot be carried on") from None
+        self.recovered = tuple(self.ledger.open)
+        for request, event in list(self.ledger.open.items()):
             outcome = Outcome.CANCELLED if event == "received" else Outcome.UNKNOWN_OUTCOME
-            self.append(request, "terminal", {"outcome": outcome, "code": str(outcome), "recovered": True})
+            fields = {"outcome": outcome, "code": str(outcome), "executed": event == "executing", "recovered": True}
+            self.append(request, "terminal", fields)
+        for request in self.ledger.dying():
+            self.append(request, "completed", {"outcome": Outcome.UNKNOWN_OUTCOME, "recovered": True})
 
     def append(self, request: str, event: str, fields: Mapping[str, Any]) -> None:
         """Write one line, whole or not at all.
 
         Raises:
-            UsageError: for a request id that was used before, or that has its terminal line already.
+            UsageError: for an event that may not follow what the log says of this request, such as a request id
+                that was used before, or a second end.
             RecordError: where the line cannot be written (disk full, folder gone).
         """
         with self._lock:
-            if request in self._closed or (event == "received" and request in self._open):
-                raise UsageError(f"request {request!r} was made before; a new request needs a new id")
-            line = {"request": request, "event": event, "time": round(time.time(), 6), **fields}
+            line = {
+                "prev": self.ledger.head,
+                "request": request,
+                "event": event,
+                "time": round(self.clock(), 6),
+                **fields,
+            }
+            self.ledger.check(line)
             if self.folder:
-                append_line(self.folder / "audit.jsonl", line)
+                written = append_line(self.folder / "audit.jsonl", line)
             else:
-                self._memory.append(json.loads(json.dumps(line)))
-            self._note(line)
+                written = json.dumps(line, separators=(",", ":")).encode()
+                self._memory.append(written)
+            self.ledger.note(line, written)
 
     def keep(self, content: str | bytes) -> str:
         """Keep an artefact and return its digest; the same content is stored once.
@@ -85,11 +106,6 @@ class AuditLog:
 
     def lines(self) -> list[dict[str, Any]]:
         """All lines, oldest first."""
-        return read_lines(self.folder / "audit.jsonl") if self.folder else list(self._memory)
-
-    def _note(self, line: Mapping[str, Any]) -> None:
-        if line["event"] == "terminal":
-            self._open.pop(line["request"], None)
-            self._closed.add(line["request"])
-        else:
-            self._open[line["request"]] = line["event"]
+        if self.folder:
+            return read_lines(self.folder / "audit.jsonl")
+        return [json.loads(line) for line in self._memory]

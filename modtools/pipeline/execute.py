@@ -31,9 +31,11 @@ class Execution:
     result: ToolResult | None = None
     failure: Failure | None = None
     declared: bool = False
+    attempts: int = 1
+    printed: str = ""
 
 
-def execute(tool: Tool, operation: Operation, context: object, cancelled: Callable[[], bool]) -> Execution:
+def execute(tool: Tool, operation: Operation, context: object, call) -> Execution:
     """Run one handler under the contract's time limit.
 
     Args:
@@ -46,10 +48,11 @@ def execute(tool: Tool, operation: Operation, context: object, cancelled: Callab
         An Execution; exceptions of the handler never leave this function.
     """
     ended: list[Execution] = []
+    cancelled = call.cancelled
     done = threading.Event()
 
     def work() -> None:
-        ended.append(_run(tool, operation, context))
+        ended.append(_run(tool, operation, context, call))
         done.set()
 
     started = time.monotonic()
@@ -64,9 +67,9 @@ def execute(tool: Tool, operation: Operation, context: object, cancelled: Callab
     return ended[0]
 
 
-def _run(tool: Tool, operation: Operation, context: object) -> Execution:
+def _run(tool: Tool, operation: Operation, context: object, call) -> Execution:
     try:
-        result = tool.handler(operation, context)
+        result = tool.handler(operation, context, call) if tool.takes_call else tool.handler(operation, context)
     except ToolFailure as declined:
         return Execution(failure=declined.failure, declared=True)
     except BaseException as error:  # SystemExit of a handler must not look like an end without a result

@@ -29,6 +29,10 @@ class Wording:
     result_header: bool = True
 
 
+# A call that was accepted, or done before, is no error.
+_HEADS = {Outcome.SUCCESS: "ok", Outcome.BACKGROUND_ACCEPTED: "accepted"}
+
+
 def failure_text(failure: Failure, outcome: Outcome, wording: Wording = Wording(), more: int = 0) -> str:
     """The observation of a failed call.
 
@@ -38,6 +42,8 @@ def failure_text(failure: Failure, outcome: Outcome, wording: Wording = Wording(
         wording: see `Wording`.
         more: how many further problems were found and are not listed.
     """
+    if outcome in _HEADS:
+        return _CONTROLS.sub("", f"{_HEADS[outcome]}: {failure.what}").replace("\n", " ")
     if not wording.informative_errors:
         return f"error: {outcome}"
     parts = [f"error: {outcome}/{failure.code}"]
@@ -77,13 +83,15 @@ def result_text(
         note = f"\n[... {left_out} of {len(body)} characters left out; the whole is kept as {artefact[:12]} ...]\n"
         body = body[: limit_chars - tail] + note + body[-tail:]
     summary = _CONTROLS.sub("", result.summary).replace("\n", " ")[:300]
-    if result.outcome != Outcome.SUCCESS:  # never hidden by a switch: the model must see that it is not done
+    if result.next_page:
+        body = f"{body.rstrip(chr(10))}\nmore: {_CONTROLS.sub('', result.next_page)[:300]}".lstrip("\n")
+    if result.outcome not in _HEADS:  # never hidden by a switch: the model must see that it is not done
         head = (
             f"error: {result.outcome}/{result.code}: {summary}"
             if wording.informative_errors
             else f"error: {result.outcome}"
         )
         return f"{head}\n{body}".rstrip("\n"), cut
-    if wording.result_header:
-        return f"ok: {summary}\n{body}".rstrip("\n"), cut
+    if wording.result_header or result.outcome != Outcome.SUCCESS:
+        return f"{_HEADS[result.outcome]}: {summary}\n{body}".rstrip("\n"), cut
     return (body.rstrip("\n") or "done"), cut

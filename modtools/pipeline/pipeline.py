@@ -10,33 +10,69 @@ Two products leave it: an Observation for the model, and audit lines for everybo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
-from modtools.catalogue.snapshot import Snapshot
+from modtools.catalogue import Catalogue, Snapshot
+from modtools.contract import Failure, Observation, Outcome, ToolResult
+from modtools.errors import RecordError
+from modtools.pipeline import commitment, performance, proposal
+from modtools.pipeline.approvals import Approval, approve
 from modtools.pipeline.audit import AuditLog
+from modtools.pipeline.background import OnEvent, complete, start
+from modtools.pipeline.commitment import commit, observe
+from modtools.pipeline.concurrency import Locks
 from modtools.pipeline.observe import Wording
-from modtools.pipeline.passage import Passage
+from modtools.pipeline.failures import FAILURES
+from modtools.pipeline.passage import Ended, Passage
 from modtools.pipeline.policy import Policy
 from modtools.pipeline.request import Request, Result
+from modtools.pipeline.trace import Step
+
+Vault = Callable[[str, str, str], str]
+"""(actor, tenant, name of a credential) -> its value, or "" where there is none."""
 
 
 class Pipeline:
-    """Everything a call meets, bound once: catalogue snapshot, policy, audit, context, wording.
+    """Everything a call meets, bound once.
 
     Args:
-        snapshot: the tools the model saw.
-        policy: decides canonical operations.
+        tools: a Catalogue, whose current snapshot is used; or one Snapshot that never changes.
+        policy: decides canonical operations. It may be replaced between requests.
         audit: an AuditLog.
         context: handed to canonicalisers and handlers (on the lab's surfaces a `surfaces.Context`).
         wording: the two switches of observation texts.
+        vault: where credentials come from; the model's arguments are no such place.
+        on_event: hears of background work.
     """
 
     def __init__(
-        self, snapshot: Snapshot, policy: Policy, audit: AuditLog, context: Any = None, wording: Wording = Wording()
+        self,
+        tools: Snapshot | Catalogue,
+        policy: Policy,
+        audit: AuditLog,
+        context: Any = None,
+        wording: Wording = Wording(),
+        *,
+        vault: Vault = lambda actor, tenant, name: "",
+        on_event: OnEvent = lambda event: None,
     ):
-        self.snapshot, self.policy, self.audit = snapshot, policy, audit
+        self._tools, self.policy, self.audit = tools, policy, audit
         self.context, self.wording = context, wording
+        self.vault, self.on_event = vault, on_event
+        self.locks = Locks()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The tools as they are now."""
+        return self._tools if isinstance(self._tools, Snapshot) else self._tools.snapshot
+
+    def difference(self, seen: Snapshot, name: str) -> str:
+        """What has changed about a tool since a snapshot was seen, or ""."""
+        if isinstance(self._tools, Catalogue):
+            return self._tools.difference(seen, name)
+        return "" if seen.find(name) == self._tools.find(name) else "the catalogue was replaced"
 
     def run(self, request: Request, cancelled: Callable[[], bool] = lambda: False) -> Result:
         """Take one request to its terminal result.
@@ -52,4 +88,51 @@ class Pipeline:
         Raises:
             UsageError: where the request's id was used before.
         """
-        return Passage(self, request, cancelled).run()
+        passage = Passage(self, request, cancelled)
+        try:
+            self.audit.append(request.id, "received", _received(self.audit, request))
+        except RecordError as error:
+            passage.record(Step.EXTRACT, False, str(error), time.perf_counter())
+            observation = observe(passage, performance.NO_RECORD)
+            return commitment.result(passage, observation, performance.NO_RECORD)
+        with passage.held:
+            try:
+                observation = _take(passage)
+            except Ended as ended:
+                return commit(passage, observe(passage, ended.failure, ended.outcome, ended.more), ended.failure)
+            except BaseException:  # Ctrl-C: the request ends here too, and the interrupt goes on to whoever sent it
+                failure = Failure("cancelled", "the harness was interrupted")
+                commit(passage, observe(passage, failure, passage.outcome(failure.code)), failure)
+                raise
+            failure = Failure(observation.code, FAILURES[observation.code].meaning) if observation.code else None
+            result = commit(passage, observation, failure)
+            if result.outcome == Outcome.BACKGROUND_ACCEPTED and passage.tool.contract.background:
+                start(passage)
+            return result
+
+    def approve(self, request: str, by: str, valid_s: float = 600.0) -> Approval:
+        """Approve what a request asked for; see `approvals.approve`."""
+        return approve(self.audit, request, by, valid_s)
+
+    def complete(self, request: str, result: ToolResult) -> Observation:
+        """Report the end of work that another system does; see `background.complete`."""
+        return complete(self, request, result)
+
+
+def _received(audit: AuditLog, request: Request) -> dict[str, Any]:
+    """What the audit says of a request before anything else is known; it names those whose asks were approved."""
+    fields = {"actor": request.actor, "tenant": request.tenant, "workspace": request.workspace}
+    approved = [audit.ledger.approvals.get(id, {}).get("request") for id in request.approvals]
+    return {**fields, "follows": approved} if approved else fields
+
+
+def _take(passage: Passage) -> Observation:
+    """Every step but the last, in order; Ended where one of them ends the call."""
+    passage.step(Step.EXTRACT, proposal.extract)
+    if passage.extraction.finish:
+        return Observation(Outcome.SUCCESS, "ok: finished")
+    for step, work in proposal.STEPS:
+        passage.step(step, work)
+    passage.step(Step.BIND, performance.bind)
+    done = passage.step(Step.EXECUTE, performance.execute)
+    return passage.step(Step.NORMALISE, lambda passage: performance.normalise(passage, done))

@@ -137,7 +137,7 @@ class Rule:
         may_say = _MAY_SAY.get(level, tuple(_STRENGTH))
         if self.verdict not in may_say:
             raise UsageError(f"a rule at level {level.label} says {' or '.join(may_say)}, not {self.verdict}")
-        if not all(isinstance(part, str) for part in astuple(self) if not isinstance(part, int)):
+        if not all(isinstance(part, str) for part in astuple(self) if part is not self.level):
             raise UsageError(f"the patterns of a rule are texts: {self}")
 
     @property
@@ -145,7 +145,8 @@ class Rule:
         """Its id, or its words with what narrows it, so that two different rules never share a name."""
         parts = ("actor", "tenant", "workspace", "tool", "effect", "risk")
         narrowed = [f"{part} {getattr(self, part)}" for part in parts if getattr(self, part) != "*"]
-        return self.id or ", ".join([f"{self.verdict} {self.action} {self.resource}", *narrowed, self.level.label])
+        words = ", ".join([f"{self.verdict} {self.action} {self.resource}", *narrowed])
+        return self.id or f"{words} at {self.level.label}"
 
     @property
     def precedence(self) -> tuple[int, int, str]:
@@ -241,7 +242,7 @@ class Policy:
         approved = [rule for rule in matched if rule.verdict == ASK and rule.name in lifted]
         winner = next((rule for rule in matched if rule.verdict != PASSTHROUGH and rule not in approved), None)
         if winner:
-            why = f"rule {winner.name} at level {winner.level.label}"
+            why = f"rule {winner.name} at {winner.level.label}" if winner.id else f"rule {winner.name}"
             return Decision(winner.verdict, winner, why, matched, binding)
         if approved:
             return Decision(ALLOW, None, f"approved: {', '.join(r.name for r in approved)}", matched, binding)

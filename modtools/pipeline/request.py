@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from modtools.catalogue.snapshot import Snapshot
 from modtools.contract import Failure, Observation, Operation, Outcome, ToolCall
 from modtools.errors import UsageError
+from modtools.pipeline.policy import Decision
 from modtools.pipeline.trace import StepRecord
 
 
@@ -17,17 +19,25 @@ class Request:
         id: names the request in the audit; never used twice.
         text: the raw reply.
         finish_reason: "stop", "length" or "lost".
-        actor: on whose behalf.
+        actor, tenant, workspace: on whose behalf, and where.
+        approvals: ids of approvals for exactly this operation (see `approvals.approve`).
+        seen: the catalogue snapshot that the model saw in its turn, or None for the current one.
     """
 
     id: str
     text: str
     finish_reason: str = "stop"
     actor: str = "model"
+    tenant: str = ""
+    workspace: str = ""
+    approvals: tuple[str, ...] = ()
+    seen: Snapshot | None = None
 
     def __post_init__(self):
         if not isinstance(self.text, str) or not isinstance(self.id, str):
             raise UsageError(f"request {self.id!r}: id and text must be of type str")
+        if not all(isinstance(part, str) for part in (self.actor, self.tenant, self.workspace, *self.approvals)):
+            raise UsageError(f"request {self.id!r}: actor, tenant, workspace and approvals must be of type str")
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,7 @@ class Result:
         failure: what went wrong, or None.
         call: as parsed, or None.
         operation: the canonical operation, or None where the call did not get so far.
+        decision: of the policy, or None likewise.
         finished: the reply was the control message that ends the episode.
         span: (start, end) of the call in the reply, in characters.
     """
@@ -53,5 +64,6 @@ class Result:
     failure: Failure | None = None
     call: ToolCall | None = None
     operation: Operation | None = None
+    decision: Decision | None = None
     finished: bool = False
     span: tuple[int, int] = (0, 0)

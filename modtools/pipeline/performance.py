@@ -1,0 +1,136 @@
+"""The steps around the effect: bind what the call needs, execute it, normalise what comes back."""
+
+from __future__ import annotations
+
+import copy
+import time
+import uuid
+from dataclasses import replace
+
+from modtools.contract import (
+    BoundCall, Failure, Observation, Outcome, ToolFailure, ToolResult, digest,
+)  # fmt: skip
+from modtools.errors import RecordError, UsageError
+from modtools.pipeline.commitment import keep
+from modtools.pipeline.execute import execute as run_handler
+from modtools.pipeline.failures import FAILURES
+from modtools.pipeline.ledger import Work
+from modtools.pipeline.observe import result_text
+from modtools.pipeline.passage import Ended, Passage
+from modtools.pipeline.redact import scrub
+from modtools.pipeline.validate import check_result
+
+NO_RECORD = Failure("audit_unavailable", "no record of the call can be kept, so it was not carried out")
+
+
+def bind(passage: Passage) -> None:
+    """Give the call what it needs and no more, wait for its turn, and announce it in the audit.
+
+    Work that was done before under the same idempotency key is not done again: the call ends here with how that
+    ended. Two such calls at once wait for each other.
+    """
+    pipeline, contract, request = passage.pipeline, passage.tool.contract, passage.request
+    credentials = {name: _credential(passage, name) for name in contract.credentials}
+    passage.secrets = (*passage.secrets, *credentials.values())
+    passage.bound = bound = BoundCall(
+        request.id,
+        request.actor,
+        uuid.uuid4().hex,
+        _idempotency_key(passage),
+        credentials,
+        time.monotonic() + contract.timeout_s * (1 + contract.retries),
+        passage.cancelled,
+    )
+    try:
+        passage.held.enter_context(pipeline.locks.hold(contract, passage.operation, bound))
+    except ToolFailure as declined:
+        raise Ended(declined.failure) from None
+    before = pipeline.audit.ledger.work.get(bound.idempotency_key)
+    if before:
+        raise Ended(*_not_again(before, passage.operation_digest))
+    fields = {
+        "tool": passage.tool.qualified_name,
+        "operation": passage.operation_digest,
+        "decision": passage.decision.record(),
+        "operation_id": bound.operation_id,
+        **({"idempotency_key": bound.idempotency_key} if bound.idempotency_key else {}),
+        **({"approvals": list(request.approvals)} if request.approvals else {}),
+    }
+    try:
+        pipeline.audit.append(request.id, "executing", fields)
+    except RecordError:
+        raise Ended(NO_RECORD) from None
+    except UsageError:  # another request was quicker with the same approval
+        raise Ended(Failure("approval_invalid", "the approval was used; it is good for one execution")) from None
+
+
+def _credential(passage: Passage, name: str) -> str:
+    value = passage.pipeline.vault(passage.request.actor, passage.request.tenant, name)
+    if not isinstance(value, str) or not value:
+        raise Ended(Failure("unavailable", f"there is no credential {name} for {passage.request.actor}"))
+    return value
+
+
+def _idempotency_key(passage: Passage) -> str:
+    """Equal for calls of one actor that agree in the arguments which the contract names; "" without any."""
+    names, request = passage.tool.contract.idempotency_key, passage.request
+    values = [passage.call.arguments[name] for name in names]
+    return digest([request.tenant, request.actor, passage.tool.qualified_name, values]) if names else ""
+
+
+def _not_again(before: Work, operation: str) -> tuple[Failure, Outcome | None]:
+    if before.operation != operation:
+        what = f"request {before.request} did other work under the same idempotency key"
+        return Failure("idempotency_conflict", what, expected="another key, or the same work"), None
+    if before.outcome == Outcome.SUCCESS:
+        return Failure("already_done", f"request {before.request} did it, and it was not done again"), None
+    outcome = Outcome(before.outcome or Outcome.UNKNOWN_OUTCOME)
+    what = f"request {before.request} began it and ended in {outcome}; it was not begun again"
+    return Failure("already_done", what), outcome
+
+
+def execute(passage: Passage) -> ToolResult:
+    """Run the handler, or accept the call where its contract lets it go on behind."""
+    tool = passage.tool
+    if tool.contract.background:
+        passage.executing = True
+        summary = f"{tool.contract.name} goes on in the background as {passage.bound.operation_id[:12]}"
+        return ToolResult(summary, outcome=Outcome.BACKGROUND_ACCEPTED, operation_id=passage.bound.operation_id)
+    passage.executing = True
+    return perform(passage)
+
+
+def perform(passage: Passage) -> ToolResult:
+    """Run the handler to its end, and raise Ended where that is no result."""
+    done = run_handler(passage.tool, copy.deepcopy(passage.operation), passage.pipeline.context, passage.bound)
+    passage.attempts, passage.printed = done.attempts, done.printed
+    if done.failure:
+        raise Ended(done.failure, None if done.declared else passage.outcome(done.failure.code))
+    return done.result
+
+
+def normalise(passage: Passage, result: ToolResult) -> Observation:
+    """Check a result against its contract; bound, redact and word it."""
+    contract = passage.tool.contract
+    problem = ""
+    if contract.output_schema and result.outcome == Outcome.SUCCESS:
+        problem = check_result(contract.output_schema, dict(result.data))
+    elif result.code and result.code not in FAILURES:
+        problem = f"its code {result.code!r} is not in the table"
+    if problem:
+        failure = Failure("result_wrong_shape", f"the result of {contract.name} breaks its contract: {problem}")
+        raise Ended(failure, passage.outcome(failure.code))
+    body = scrub(result.body, passage.secrets)
+    artefact = keep(passage, body) if len(body) > contract.observation_chars else ""
+    shown = replace(
+        result,
+        body=body,
+        summary=scrub(result.summary, passage.secrets),
+        next_page=scrub(result.next_page, passage.secrets),
+    )
+    text, cut = result_text(
+        shown, contract.observation_chars, passage.pipeline.wording, artefact or "nothing (no disk)"
+    )
+    code = result.code or ("result_too_large" if cut else "")
+    retryable = bool(code) and FAILURES[code].retryable
+    return Observation(result.outcome, text, code, retryable, artefact, operation_id=result.operation_id)

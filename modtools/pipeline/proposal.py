@@ -1,0 +1,137 @@
+"""The steps before any effect: what the model proposes becomes one canonical operation, and is decided.
+
+    extract -> parse -> resolve -> validate -> canonicalise -> classify -> authorise
+
+Each step reads what earlier ones found and either adds to it or raises Ended.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+
+from modtools.contract import Failure, Operation, Tool, ToolCall, ToolFailure
+from modtools.pipeline.approvals import lifted_asks
+from modtools.pipeline.extract import extract as find_call
+from modtools.pipeline.parse import ParseFailure, parse_call
+from modtools.pipeline.passage import Ended, Passage
+from modtools.pipeline.policy import ASK, DENY, Query
+from modtools.pipeline.redact import secret_values
+from modtools.pipeline.trace import Step
+from modtools.pipeline.validate import validate_arguments
+
+_RISKS = ("low", "medium", "high")
+
+
+def extract(passage: Passage) -> None:
+    """Find the one call in the reply."""
+    request = passage.request
+    passage.extraction = find_call(request.text, request.finish_reason, passage.snapshot.tools)
+    if passage.extraction.failure:
+        raise Ended(passage.extraction.failure)
+
+
+def parse(passage: Passage) -> None:
+    """Read the call as JSON; from here on it is known what is secret."""
+    try:
+        passage.call = parse_call(passage.extraction.text)
+    except ParseFailure as error:
+        raise Ended(error.failure) from None
+    passage.secrets = tuple(secret_values(passage.call.arguments, passage.redacted))
+
+
+def resolve(passage: Passage) -> None:
+    """Find the tool in the snapshot that the model saw, and see that the current catalogue still means the same."""
+    snapshot, name = passage.snapshot, passage.call.name
+    found = snapshot.find(name)
+    if len(found) > 1:
+        names = _quoted([tool.qualified_name for tool in found])
+        raise Ended(Failure("ambiguous_tool", f'"{name}" is offered by several servers', "name", f"one of {names}"))
+    if not found and name in snapshot.retired:
+        raise Ended(_retired(name, snapshot.retired[name]))
+    if not found:
+        what = f'there is no tool "{name[:64]}"'
+        raise Ended(Failure("unknown_tool", what, "name", f"one of {_quoted(list(snapshot.tools))}"))
+    if changed := passage.pipeline.difference(snapshot, name):
+        raise Ended(_retired(name, changed))
+    passage.tool = found[0]
+
+
+def _retired(name: str, what_changed: str) -> Failure:
+    return Failure("retired_tool", f'"{name[:64]}" is no longer offered: {what_changed}', "name")
+
+
+def validate(passage: Passage) -> None:
+    """Check the arguments against the tool's schema."""
+    arguments, failures = validate_arguments(passage.tool.contract, passage.call.arguments)
+    if failures:
+        raise Ended(failures[0], more=len(failures) - 1)
+    passage.call = ToolCall(passage.call.name, arguments)
+
+
+def canonicalise(passage: Passage) -> None:
+    """Turn the arguments into the operation that would run: paths resolved, aliases gone."""
+    passage.operation = _canonical(passage.tool, passage)
+    # What policy decides about and what the audit names is this very digest, whatever a handler does later.
+    passage.operation_digest = passage.operation.digest
+
+
+def _canonical(tool: Tool, passage: Passage) -> Operation:
+    try:
+        operation = tool.canonicalise(copy.deepcopy(passage.call.arguments), passage.pipeline.context)
+    except ToolFailure as declined:
+        raise Ended(declined.failure) from None
+    if not isinstance(operation, Operation):
+        raise TypeError(f"{passage.call.name}: the canonicaliser returned {type(operation).__name__}")
+    return operation
+
+
+def classify(passage: Passage) -> None:
+    """See that this call stays within the effect and the risk of its contract."""
+    contract, operation = passage.tool.contract, passage.operation
+    if not contract.effect.covers(operation.effect):
+        what = f"{passage.call.name} would {operation.effect}, but its contract allows it to {contract.effect} at most"
+        raise Ended(Failure("not_authorised", what))
+    if operation.risk and _RISKS.index(operation.risk) > _RISKS.index(contract.risk):
+        what = f"this call of {passage.call.name} has {operation.risk} risk, its contract {contract.risk} at most"
+        raise Ended(Failure("not_authorised", what))
+
+
+def authorise(passage: Passage) -> None:
+    """Decide the canonical operation; approvals that came with the request lift the asks they name."""
+    request, operation = passage.request, passage.operation
+    query = Query(
+        operation,
+        passage.tool.qualified_name,
+        passage.tool.contract,
+        request.actor,
+        request.tenant,
+        request.workspace,
+        (passage.snapshot.version, passage.snapshot.digest),
+    )
+    decision = passage.policy.decide(query)
+    if request.approvals:
+        lifted, problem = lifted_asks(passage.pipeline.audit, request.approvals, decision.binding)
+        if problem:
+            raise Ended(Failure("approval_invalid", problem, expected="the call again without it, to ask anew"))
+        decision = passage.policy.decide(query, lifted=lifted)
+    passage.decision = decision
+    if decision.verdict == DENY:
+        raise Ended(Failure("not_authorised", f"{operation.action} is not permitted here"))
+    if decision.verdict == ASK:
+        raise Ended(Failure("approval_needed", f"{operation.action} needs a person's approval first"))
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(json.dumps(name, ensure_ascii=False) for name in names)
+
+
+STEPS = (
+    (Step.PARSE, parse),
+    (Step.RESOLVE, resolve),
+    (Step.VALIDATE, validate),
+    (Step.CANONICALISE, canonicalise),
+    (Step.CLASSIFY, classify),
+    (Step.AUTHORISE, authorise),
+)

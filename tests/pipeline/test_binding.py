@@ -1,0 +1,170 @@
+"""What is bound to an execution: credentials, an idempotency key, a turn; never anything a model wrote."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from modtools.contract import Effect, Outcome, ToolContract, ToolFailure, ToolResult
+from modtools.errors import UsageError
+from modtools.pipeline import AuditLog
+from pipeline.tools import call, ends, make_pipeline, make_tool, run
+
+KEYED = {"type": "object", "properties": {"key": {"type": "string"}, "x": {}}, "required": ["key"]}
+
+
+def keyed(handler, **fields):
+    """A tool whose calls are one piece of work where `key` is the same."""
+    return make_tool(handler, input_schema=KEYED, idempotency_key=("key",), **fields)
+
+
+def test_a_handler_gets_the_credentials_of_its_contract_and_no_others():
+    got = []
+
+    def handler(operation, context, bound):
+        got.append(dict(bound.credentials))
+        return ToolResult(f"the secret is {bound.credentials['mail']}")
+
+    vault = {("ann", "acme", "mail"): "pa55word", ("ann", "acme", "bank"): "m0ney"}
+    tool = make_tool(handler, takes_call=True, credentials=("mail",))
+    pipeline = make_pipeline(tool, vault=lambda *names: vault.get(names, ""))
+    result = run(pipeline, actor="ann", tenant="acme")
+    assert got == [{"mail": "pa55word"}]
+    assert "pa55word" not in result.observation.text + str(pipeline.audit.lines()) and result.observation.redacted
+    assert "pa55word" not in repr(got[0]) or "pa55word" not in repr(result)
+
+
+def test_without_its_credential_a_tool_is_not_run_and_a_model_cannot_supply_one():
+    done = []
+    tool = make_tool(lambda o, c: done.append(1), credentials=("mail",))
+    pipeline = make_pipeline(tool)
+    for id, text in (("r1", call()), ("r2", call(x={"mail": "mine"})), ("r3", call(credentials={"mail": "mine"}))):
+        assert run(pipeline, id, text).outcome in ("unavailable_tool", "validation_failed")
+    broken = make_pipeline(tool, vault=lambda *names: 1 / 0)
+    assert run(broken).outcome == "unavailable_tool" and done == []
+
+
+def test_work_under_one_key_is_done_once_and_the_second_call_is_told():
+    done = []
+    pipeline = make_pipeline(keyed(lambda o, c: done.append(1) or ToolResult("sent")))
+    first, second = run(pipeline, "r1", call(key="k")), run(pipeline, "r2", call(key="k"))
+    assert (first.outcome, second.outcome, done) == ("success", "success", [1])
+    assert second.observation.code == "already_done" and second.observation.text == (
+        "ok: request r1 did it, and it was not done again"
+    )
+    assert run(pipeline, "r3", call(key="other")).outcome == "success" and done == [1, 1]
+
+
+def test_two_calls_with_one_key_at_once_do_the_work_once():
+    started, go, done, outcomes = threading.Event(), threading.Event(), [], {}
+
+    def handler(operation, context):
+        started.set()
+        go.wait(10)
+        done.append(1)
+        return ToolResult("sent")
+
+    pipeline = make_pipeline(keyed(handler, concurrency="parallel"))
+    ask = lambda id: outcomes.update({id: run(pipeline, id, call(key="k"))})  # noqa: E731
+    threads = [threading.Thread(target=ask, args=(id,)) for id in ("a", "b")]
+    for thread in threads:
+        thread.start()
+        started.wait(10)
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert done == [1] and sorted(r.observation.code for r in outcomes.values()) == ["", "already_done"]
+    assert all(ends(pipeline, id) == ["success"] for id in outcomes)
+
+
+def test_other_work_under_a_used_key_is_a_conflict():
+    pipeline = make_pipeline(keyed(lambda o, c: ToolResult("sent")))
+    run(pipeline, "r1", call(key="k", x=1))
+    conflict = run(pipeline, "r2", call(key="k", x=2))
+    assert (conflict.outcome, conflict.observation.code) == ("validation_failed", "idempotency_conflict")
+
+
+def test_a_key_belongs_to_its_actor_and_tenant():
+    done = []
+    pipeline = make_pipeline(keyed(lambda o, c: done.append(1) or ToolResult("sent")))
+    for number, who in enumerate([{}, {"actor": "bob"}, {"tenant": "acme"}]):
+        assert run(pipeline, str(number), call(key="k"), **who).outcome == "success"
+    assert done == [1, 1, 1]
+
+
+ENDS = {
+    "declined": (lambda: decline(), "validation_failed", "does it"),
+    "broken": (lambda: 1 / 0, "unknown_outcome", "unknown_outcome"),
+    "partial": (lambda: ToolResult("half", outcome=Outcome.PARTIAL, code="partial"), "partial", "partial"),
+}
+
+
+def decline():
+    raise ToolFailure("precondition_failed", "not now")
+
+
+@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_key_is_free_again_only_where_nothing_was_done(how, restarted, tmp_path):
+    fail, first_ends, second_ends = ENDS[how]
+    calls = []
+
+    def handler(operation, context):
+        calls.append(1)
+        return fail() if len(calls) == 1 else ToolResult("does it")
+
+    pipeline = make_pipeline(keyed(handler), audit=AuditLog(tmp_path))
+    assert run(pipeline, "r1", call(key="k")).outcome == first_ends
+    if restarted:
+        pipeline = make_pipeline(keyed(handler), audit=AuditLog(tmp_path))
+    second = run(pipeline, "r2", call(key="k"))
+    if second_ends == "does it":
+        assert second.outcome == "success" and len(calls) == 2
+    else:
+        assert second.outcome == second_ends and second.observation.code == "already_done" and len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"version": "1"}, "MAJOR.MINOR.PATCH"),
+        ({"effect": "fly"}, "read, write"),
+        ({"idempotent": "yes"}, "true or false"),
+        ({"retries": -1}, "at least 0"),
+        ({"timeout_s": 0}, "positive"),
+        ({"timeout_s": float("inf")}, "positive"),
+        ({"concurrency": "some"}, "exclusive_per_resource"),
+        ({"idempotency_key": ("absent",)}, "required arguments"),
+        ({"redact": "key"}, "tuple"),
+        ({"output_schema": 3}, "JSON Schema"),
+        ({"input_schema": {"type": "array"}}, "object schema"),
+    ],
+)
+def test_a_contract_with_a_wrong_semantic_is_refused_by_name(fields, what):
+    with pytest.raises(UsageError, match=f"tool t: .*{what}"):
+        ToolContract(**{"name": "t", "description": "", "input_schema": KEYED, **fields})
+
+
+def test_a_contract_read_from_a_registry_entry_is_cautious_where_the_entry_is_silent():
+    entry = {"name": "t", "description": "A tool.", "input_schema": {"type": "object"}}
+    contract = ToolContract.read(entry)
+    assert (contract.effect, contract.risk, contract.approval) == (Effect.WRITE, "high", "required")
+    assert (contract.idempotent, contract.retries, contract.concurrency) == (False, 0, "exclusive")
+    full = ToolContract.read({**entry, "effect": "external_send", "redact": ["x"], "version": "2.1.0"})
+    assert full.effect is Effect.EXTERNAL_SEND and full.redact == ("x",)
+    for bad, what in (({**entry, "idempotant": True}, "idempotant"), ({"name": "t"}, "description")):
+        with pytest.raises(UsageError, match=what):
+            ToolContract.read(bad)
+    assert contract.digest != ToolContract.read({**entry, "owner": "mail team"}).digest
+
+
+def test_an_effect_covers_reading_and_never_more_than_it_says():
+    covered = {effect: [other for other in Effect if effect.covers(other)] for effect in Effect}
+    assert covered == {
+        Effect.READ: [Effect.READ],
+        Effect.WRITE: [Effect.READ, Effect.WRITE],
+        Effect.EXECUTE: [Effect.READ, Effect.WRITE, Effect.EXECUTE],
+        Effect.DESTRUCTIVE: [Effect.READ, Effect.WRITE, Effect.DESTRUCTIVE],
+        Effect.EXTERNAL_SEND: [Effect.READ, Effect.EXTERNAL_SEND],
+    }
