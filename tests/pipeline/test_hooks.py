@@ -297,6 +297,8 @@ def test_a_resolver_gets_all_proposals_if_everybody_names_it():
     x, y = change("bbb", "x", conflicts="longest"), change("cc", "y", conflicts="longest")
     assert before(x, y, resolvers=resolvers).arguments == {"path": "bbb"}
     assert before(x, change("c", "z"), resolvers=resolvers).failure.code == "hook_failed"
+    two_ways = before(x, change("c", "z", conflicts="hangs"), resolvers=resolvers)
+    assert two_ways.failure == Failure("hook_failed", "x and z want different changes")
     for name in ("hangs", "rubbish"):
         pair = [change(path, path, conflicts=name, timeout_s=0.05) for path in ("b", "c")]
         found = before(*pair, resolvers=resolvers)
