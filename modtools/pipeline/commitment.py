@@ -9,6 +9,7 @@ from typing import Any
 from modtools.contract import Failure, Observation, Outcome, canonical_json, digest
 from modtools.errors import RecordError
 from modtools.pipeline.failures import FAILURES, outcome_of
+from modtools.pipeline.hooks import HookPoint
 from modtools.pipeline.observe import failure_text
 from modtools.pipeline.passage import Passage
 from modtools.pipeline.redact import MARK, scrub, unquoted
@@ -36,8 +37,10 @@ def commit(passage: Passage, observation: Observation, failure: Failure | None) 
     closes it the same way as the result says here.
     """
     begun_s = time.perf_counter()
+    notes = scrub("\n".join(f"note: {note}" for note in passage.notes), passage.secrets)
     observation = replace(
         observation,
+        text=f"{observation.text}\n{notes}" if notes else observation.text,
         provenance=f"{passage.tool.qualified_name}@{passage.tool.contract.version}" if passage.tool else "",
         operation_id=observation.operation_id or (passage.bound.operation_id if passage.executing else ""),
         redacted=MARK in observation.text,
@@ -51,6 +54,9 @@ def commit(passage: Passage, observation: Observation, failure: Failure | None) 
         lost = Failure(code, "the record of the call could not be written")
         return result(passage, observe(passage, lost), lost)
     passage.record(Step.COMMIT, True, str(observation.outcome), begun_s)
+    if passage.tool:
+        ended = passage.event(HookPoint.REQUEST_ENDED, failure=failure, outcome=observation.outcome)
+        passage.hooked += passage.pipeline.hooks.ended(ended)
     return result(passage, observation, failure)
 
 
@@ -65,6 +71,7 @@ def result(passage: Passage, observation: Observation, failure: Failure | None) 
         passage.call,
         passage.operation,
         passage.decision,
+        tuple(passage.hooked),
         passage.extraction.finish,
         passage.extraction.span,
     )
@@ -91,6 +98,8 @@ def _fields(passage: Passage, observation: Observation) -> dict[str, Any]:
         "operation_id": observation.operation_id or None,
         "duration_s": round(observation.latency_s, 6),
     }
+    if passage.hooked:
+        fields["hooks"] = [[trace.name, scrub(trace.did, passage.secrets)] for trace in passage.hooked]
     if passage.printed:
         fields["printed"] = keep(passage, scrub(passage.printed, passage.secrets))
     if passage.attempts > 1:

@@ -7,7 +7,7 @@ in `proposal` (everything before an effect), `performance` (the effect) and `com
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from modtools.catalogue.snapshot import Snapshot
 from modtools.contract import BoundCall, Effect, Failure, Operation, Outcome, Tool, ToolCall
 from modtools.pipeline.extract import Extraction
 from modtools.pipeline.failures import FAILURES, outcome_of
+from modtools.pipeline.hooks import Event, HookPoint, HookTrace
 from modtools.pipeline.policy import Decision, Policy
 from modtools.pipeline.redact import scrub
 from modtools.pipeline.request import Request
@@ -56,6 +57,8 @@ class Passage:
         self.started_s = time.perf_counter()
         self.redacted = {name for tool in self.snapshot.tools.values() for name in tool.contract.redact}
         self.secrets: tuple[str, ...] = ()
+        self.hooked: list[HookTrace] = []
+        self.notes: list[str] = []  # what hooks want the model to know
         self.held = ExitStack()  # locks, let go once the end is on record
 
     def cancelled(self) -> bool:
@@ -69,6 +72,15 @@ class Passage:
         """How a failure ends here: the outcome stays open where something with effects had begun."""
         has_effects = self.operation is not None and self.operation.effect != Effect.READ
         return outcome_of(code, self.executing, has_effects)
+
+    def event(self, point: HookPoint, **ended: Any) -> Event:
+        """What hooks are told about this request; `ended` is what the event has beyond tool and operation."""
+        request, tool = self.request, self.tool
+        arguments = self.call.arguments if isinstance(self.call.arguments, Mapping) else None
+        return Event(
+            point, request.id, request.actor, request.tenant, tool.qualified_name, tool.contract, self.operation,
+            arguments, **ended,
+        )  # fmt: skip
 
     def record(self, step: Step, passed: bool, detail: str, begun_s: float) -> None:
         """Write a step into the trace."""

@@ -12,8 +12,10 @@ from modtools.contract import (
 )  # fmt: skip
 from modtools.errors import RecordError, UsageError
 from modtools.pipeline.commitment import keep
+from modtools.pipeline.execute import Execution
 from modtools.pipeline.execute import execute as run_handler
 from modtools.pipeline.failures import FAILURES
+from modtools.pipeline.hooks import HookPoint
 from modtools.pipeline.ledger import Work
 from modtools.pipeline.observe import result_text
 from modtools.pipeline.passage import Ended, Passage
@@ -91,35 +93,55 @@ def _not_again(before: Work, operation: str) -> tuple[Failure, Outcome | None]:
 
 def execute(passage: Passage) -> ToolResult:
     """Run the handler, or accept the call where its contract lets it go on behind."""
-    tool = passage.tool
-    if tool.contract.background:
+    if passage.tool.contract.background:
         passage.executing = True
-        summary = f"{tool.contract.name} goes on in the background as {passage.bound.operation_id[:12]}"
+        summary = f"{passage.tool.contract.name} goes on in the background as {passage.bound.operation_id[:12]}"
         return ToolResult(summary, outcome=Outcome.BACKGROUND_ACCEPTED, operation_id=passage.bound.operation_id)
-    passage.executing = True
     return perform(passage)
 
 
 def perform(passage: Passage) -> ToolResult:
-    """Run the handler to its end, and raise Ended where that is no result."""
-    done = run_handler(passage.tool, copy.deepcopy(passage.operation), passage.pipeline.context, passage.bound)
-    passage.attempts, passage.printed = done.attempts, done.printed
+    """Run the handler inside its middleware until no hook has it tried again; Ended where there is no result."""
+    hooks, tries = passage.pipeline.hooks, 0
+    while True:
+        wrapped = hooks.around(
+            passage.event(HookPoint.PRE_TOOL_USE), lambda: _once(passage), tries, lambda done: done.declared
+        )
+        passage.hooked += wrapped.trace
+        if wrapped.failure:
+            raise Ended(wrapped.failure)
+        done, tries = wrapped.value, wrapped.tries
+        point = HookPoint.TOOL_FAILURE if done.failure else HookPoint.POST_TOOL_USE
+        after = hooks.after(passage.event(point, result=done.result, failure=done.failure), tries)
+        passage.hooked += after.trace
+        if not after.retry:
+            break
+    passage.notes += [after.context] * bool(after.context)
     if done.failure:
         raise Ended(done.failure, None if done.declared else passage.outcome(done.failure.code))
-    return done.result
+    return after.result
+
+
+def _once(passage: Passage) -> Execution:
+    """One execution, its result measured against the contract."""
+    passage.executing = True
+    contract = passage.tool.contract
+    done = run_handler(passage.tool, copy.deepcopy(passage.operation), passage.pipeline.context, passage.bound)
+    passage.attempts, passage.printed = passage.attempts + done.attempts, passage.printed + done.printed
+    problem = ""
+    if done.result and contract.output_schema and done.result.outcome == Outcome.SUCCESS:
+        problem = check_result(contract.output_schema, dict(done.result.data))
+    elif done.result and done.result.code and done.result.code not in FAILURES:
+        problem = f"its code {done.result.code!r} is not in the table"
+    if problem:
+        what = f"the result of {contract.name} breaks its contract: {problem}"
+        return replace(done, result=None, failure=Failure("result_wrong_shape", what))
+    return done
 
 
 def normalise(passage: Passage, result: ToolResult) -> Observation:
-    """Check a result against its contract; bound, redact and word it."""
+    """Bound, redact and word a result."""
     contract = passage.tool.contract
-    problem = ""
-    if contract.output_schema and result.outcome == Outcome.SUCCESS:
-        problem = check_result(contract.output_schema, dict(result.data))
-    elif result.code and result.code not in FAILURES:
-        problem = f"its code {result.code!r} is not in the table"
-    if problem:
-        failure = Failure("result_wrong_shape", f"the result of {contract.name} breaks its contract: {problem}")
-        raise Ended(failure, passage.outcome(failure.code))
     body = scrub(result.body, passage.secrets)
     artefact = keep(passage, body) if len(body) > contract.observation_chars else ""
     shown = replace(

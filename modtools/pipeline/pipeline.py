@@ -23,6 +23,7 @@ from modtools.pipeline.audit import AuditLog
 from modtools.pipeline.background import OnEvent, complete, start
 from modtools.pipeline.commitment import commit, observe
 from modtools.pipeline.concurrency import Locks
+from modtools.pipeline.hooks import Hooks
 from modtools.pipeline.observe import Wording
 from modtools.pipeline.failures import FAILURES
 from modtools.pipeline.passage import Ended, Passage
@@ -45,6 +46,7 @@ class Pipeline:
         wording: the two switches of observation texts.
         vault: where credentials come from; the model's arguments are no such place.
         on_event: hears of background work.
+        hooks: foreign code at named points of a call.
     """
 
     def __init__(
@@ -57,10 +59,11 @@ class Pipeline:
         *,
         vault: Vault = lambda actor, tenant, name: "",
         on_event: OnEvent = lambda event: None,
+        hooks: Hooks = Hooks(),
     ):
         self._tools, self.policy, self.audit = tools, policy, audit
         self.context, self.wording = context, wording
-        self.vault, self.on_event = vault, on_event
+        self.vault, self.on_event, self.hooks = vault, on_event, hooks
         self.locks = Locks()
 
     @property

@@ -11,12 +11,13 @@ import copy
 import json
 from collections.abc import Sequence
 
-from modtools.contract import Failure, Operation, Tool, ToolCall, ToolFailure
+from modtools.contract import Failure, Operation, ToolCall, ToolFailure
 from modtools.pipeline.approvals import lifted_asks
 from modtools.pipeline.extract import extract as find_call
+from modtools.pipeline.hooks import HookPoint
 from modtools.pipeline.parse import ParseFailure, parse_call
 from modtools.pipeline.passage import Ended, Passage
-from modtools.pipeline.policy import ASK, DENY, Query
+from modtools.pipeline.policy import ASK, DENY, Query, Rule
 from modtools.pipeline.redact import secret_values
 from modtools.pipeline.trace import Step
 from modtools.pipeline.validate import validate_arguments
@@ -56,6 +57,9 @@ def resolve(passage: Passage) -> None:
     if changed := passage.pipeline.difference(snapshot, name):
         raise Ended(_retired(name, changed))
     passage.tool = found[0]
+    for point in HookPoint:
+        if hook := passage.pipeline.hooks.reentrant(point, found[0].qualified_name):
+            raise Ended(Failure("reentrant_call", f"the hook {hook} calls the tool that it guards"))
 
 
 def _retired(name: str, what_changed: str) -> Failure:
@@ -72,19 +76,14 @@ def validate(passage: Passage) -> None:
 
 def canonicalise(passage: Passage) -> None:
     """Turn the arguments into the operation that would run: paths resolved, aliases gone."""
-    passage.operation = _canonical(passage.tool, passage)
-    # What policy decides about and what the audit names is this very digest, whatever a handler does later.
-    passage.operation_digest = passage.operation.digest
-
-
-def _canonical(tool: Tool, passage: Passage) -> Operation:
     try:
-        operation = tool.canonicalise(copy.deepcopy(passage.call.arguments), passage.pipeline.context)
+        operation = passage.tool.canonicalise(copy.deepcopy(passage.call.arguments), passage.pipeline.context)
     except ToolFailure as declined:
         raise Ended(declined.failure) from None
     if not isinstance(operation, Operation):
         raise TypeError(f"{passage.call.name}: the canonicaliser returned {type(operation).__name__}")
-    return operation
+    # What policy decides about and what the audit names is this very digest, whatever a handler does later.
+    passage.operation, passage.operation_digest = operation, operation.digest
 
 
 def classify(passage: Passage) -> None:
@@ -99,7 +98,8 @@ def classify(passage: Passage) -> None:
 
 
 def authorise(passage: Passage) -> None:
-    """Decide the canonical operation; approvals that came with the request lift the asks they name."""
+    """Ask the hooks, then decide the canonical operation; approvals that came with the request lift their asks."""
+    rules = _hooks_before(passage)
     request, operation = passage.request, passage.operation
     query = Query(
         operation,
@@ -110,17 +110,42 @@ def authorise(passage: Passage) -> None:
         request.workspace,
         (passage.snapshot.version, passage.snapshot.digest),
     )
-    decision = passage.policy.decide(query)
+    gates = passage.pipeline.hooks.gate_rules(query)
+    passage.hooked += gates.trace
+    if gates.failure:
+        raise Ended(gates.failure)
+    rules += gates.rules
+    decision = passage.policy.decide(query, rules)
     if request.approvals:
         lifted, problem = lifted_asks(passage.pipeline.audit, request.approvals, decision.binding)
         if problem:
             raise Ended(Failure("approval_invalid", problem, expected="the call again without it, to ask anew"))
-        decision = passage.policy.decide(query, lifted=lifted)
+        decision = passage.policy.decide(query, rules, lifted)
     passage.decision = decision
     if decision.verdict == DENY:
         raise Ended(Failure("not_authorised", f"{operation.action} is not permitted here"))
     if decision.verdict == ASK:
         raise Ended(Failure("approval_needed", f"{operation.action} needs a person's approval first"))
+
+
+def _hooks_before(passage: Passage) -> list[Rule]:
+    """Ask interceptors and hooks. What they changed is believed as little as what the model wrote."""
+    before = passage.pipeline.hooks.before(passage.event(HookPoint.PRE_TOOL_USE))
+    passage.hooked += before.trace
+    passage.notes += [before.context] * bool(before.context)
+    if before.failure:
+        raise Ended(before.failure)
+    if before.arguments is not None:
+        passage.call = ToolCall(passage.call.name, before.arguments)
+        passage.secrets += tuple(secret_values(before.arguments, passage.redacted))
+        try:
+            validate(passage)
+            canonicalise(passage)
+            classify(passage)
+        except Ended as ended:
+            what = f"what the hooks made of the arguments is refused: {ended.failure.code}"
+            raise Ended(Failure("hook_failed", what)) from None
+    return list(before.asks)
 
 
 def _quoted(names: Sequence[str]) -> str:

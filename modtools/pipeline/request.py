@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from modtools.catalogue.snapshot import Snapshot
 from modtools.contract import Failure, Observation, Operation, Outcome, ToolCall
 from modtools.errors import UsageError
+from modtools.pipeline.hooks import HookTrace
 from modtools.pipeline.policy import Decision
 from modtools.pipeline.trace import StepRecord
 
@@ -53,6 +54,7 @@ class Result:
         call: as parsed, or None.
         operation: the canonical operation, or None where the call did not get so far.
         decision: of the policy, or None likewise.
+        hooks: what each hook did, in order.
         finished: the reply was the control message that ends the episode.
         span: (start, end) of the call in the reply, in characters.
     """
@@ -65,5 +67,6 @@ class Result:
     call: ToolCall | None = None
     operation: Operation | None = None
     decision: Decision | None = None
+    hooks: tuple[HookTrace, ...] = ()
     finished: bool = False
     span: tuple[int, int] = (0, 0)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from modtools.contract import Effect, Failure, Operation, Outcome, ToolContract, ToolResult
 from modtools.errors import UsageError
-from modtools.pipeline.composition import Hooks
-from modtools.pipeline.hook_answer import HookAnswer, Refusal
-from modtools.pipeline.hook_contract import Event, HookContract, HookPoint
-from modtools.pipeline.hooks import SHAPES, shape_of
+from modtools.pipeline.hooks.composition import Hooks
+from modtools.pipeline.hooks.answer import HookAnswer, Refusal
+from modtools.pipeline.hooks.contract import Event, HookContract, HookPoint
+from modtools.pipeline.hooks.shapes import SHAPES, shape_of
 from modtools.pipeline.policy import ALLOW, ASK, DENY, PASSTHROUGH, Level, Policy, Query, Rule
 
 PRE, POST, FAILURE, ENDED = HookPoint

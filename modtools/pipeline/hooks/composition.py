@@ -17,15 +17,15 @@ from typing import Any, NamedTuple, TypeVar
 
 from modtools.contract import Failure, ToolResult
 from modtools.errors import UsageError
-from modtools.pipeline.guard import is_under_way, mark_reentry, run_guarded
-from modtools.pipeline.hook_answer import (
+from modtools.pipeline.hooks.guard import is_under_way, mark_reentry, run_guarded
+from modtools.pipeline.hooks.answer import (
     HookAnswer, answer_of, faithful, gate_rule, plain, rule_of, spelling, tell,
 )  # fmt: skip
-from modtools.pipeline.hook_contract import Event, HookPoint
-from modtools.pipeline.hook_trace import HookTrace, entry, scrubbed, shown
-from modtools.pipeline.hooks import SHAPES, Registered, register
+from modtools.pipeline.hooks.contract import Event, HookPoint
+from modtools.pipeline.hooks.trace import HookTrace, entry, scrubbed, shown
+from modtools.pipeline.hooks.shapes import SHAPES, Registered, register
 from modtools.pipeline.policy import ASK, DENY, Query, Rule
-from modtools.pipeline.wrapping import Around, Wrapping, no_retry
+from modtools.pipeline.hooks.wrapping import Around, Wrapping, no_retry
 
 T = TypeVar("T")
 

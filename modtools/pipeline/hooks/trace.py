@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from modtools.contract import Failure, Operation, ToolContract, ToolResult, canonical_json
-from modtools.pipeline.guard import Ended
-from modtools.pipeline.hook_contract import Event
-from modtools.pipeline.hooks import Registered
+from modtools.pipeline.hooks.guard import Ended
+from modtools.pipeline.hooks.contract import Event
+from modtools.pipeline.hooks.shapes import Registered
 from modtools.pipeline.redact import MARK, scrub, secret_values
 
 _LONGEST = 300  # characters of a reason, or of a field in a trace entry

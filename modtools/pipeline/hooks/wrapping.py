@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from modtools.contract import Effect, Failure
-from modtools.pipeline.guard import Breach, Ended, Refused, run_guarded
-from modtools.pipeline.hook_answer import Refusal, check_input
-from modtools.pipeline.hook_contract import Event
-from modtools.pipeline.hook_trace import HookTrace, entry, shown
-from modtools.pipeline.hooks import Registered
+from modtools.pipeline.hooks.guard import Breach, Ended, Refused, run_guarded
+from modtools.pipeline.hooks.answer import Refusal, check_input
+from modtools.pipeline.hooks.contract import Event
+from modtools.pipeline.hooks.trace import HookTrace, entry, shown
+from modtools.pipeline.hooks.shapes import Registered
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from modtools.errors import UsageError
-from modtools.pipeline.hook_answer import HookAnswer, Refusal
-from modtools.pipeline.hook_contract import Event, HookContract, HookPoint
+from modtools.pipeline.hooks.answer import HookAnswer, Refusal
+from modtools.pipeline.hooks.contract import Event, HookContract, HookPoint
 from modtools.pipeline.policy import Level, Query, Verdict
 
 

@@ -1,6 +1,6 @@
 """What a hook answers, held against its contract: schemas, form and powers.
 
-All of this runs on the hook's own time and under its guard (`modtools.pipeline.guard`): an answer that breaks the
+All of this runs on the hook's own time and under its guard (`modtools.pipeline.hooks.guard`): an answer that breaks the
 contract is a failure of the hook, like an exception.
 """
 
@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from modtools.contract import Outcome, ToolResult, canonical_json
-from modtools.pipeline.guard import Breach
-from modtools.pipeline.hook_contract import Event, HookContract
+from modtools.pipeline.hooks.guard import Breach
+from modtools.pipeline.hooks.contract import Event, HookContract
 from modtools.pipeline.policy import ASK, DENY, Query, Rule, Verdict
 from modtools.pipeline.validate import check_result
 
