@@ -3,4 +3,3 @@
 from modtools.catalogue.snapshot import Snapshot
 
 __all__ = ["Snapshot"]
-from modtools.catalogue.catalogue import Catalogue

@@ -72,8 +72,3 @@ def _check_schemas(tool: Tool) -> None:
             problem = f"it is not JSON: {error}"
         if problem:
             raise UsageError(f"tool {tool.contract.name}: {name} is no JSON Schema: {problem}")
-
-    
-def _find(self, name):
-    return (self.tools[name],) if name in self.tools else ()
-Snapshot.find=_find

@@ -1,2 +1,0 @@
-"""shim"""
-class Catalogue: pass
