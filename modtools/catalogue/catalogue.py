@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from modtools.catalogue.changes import ALL, DEPENDENTS, TOOLS, Change, ChangeKind, Dependent
+from modtools.catalogue.changes import DEPENDENTS, KEPT, TOOLS, Change, ChangeKind, Dependent
 from modtools.catalogue.difference import check_successor, difference
 from modtools.catalogue.snapshot import EVERYONE, Snapshot, check_audience, check_tool, origin
 from modtools.contract import Tool
@@ -131,7 +131,7 @@ class Catalogue:
     # What is asked of it.
 
     def difference(self, seen: Snapshot, name: str) -> str:
-        """ "" where a call by `name`, made on `seen`, reaches the same tool now; else what changed, in words."""
+        """What keeps a call by `name`, made on `seen`, from running now; empty where it reaches the same tool."""
         with self._lock:
             now, changes = self._snapshot, self._changes
         return difference(seen, now, changes, name)
@@ -216,11 +216,12 @@ class Catalogue:
         audiences: Mapping[str, tuple[str, ...]] | None = None,
     ) -> Snapshot:
         """The only way to a new snapshot: it notes the change and drops what the table lists."""
-        whole = {key for _, key in self._derived if key not in self._snapshot.tools}
-        for dependent, cell in DEPENDENTS[kind].items():
-            for entry in [entry for entry in self._derived if entry[0] == dependent]:
-                if cell.drops == ALL or (cell.drops == TOOLS and entry[1] in {*names, *whole}):
-                    del self._derived[entry]
+        row, before = DEPENDENTS[kind], self._snapshot.tools
+        self._derived = {
+            (dependent, key): value
+            for (dependent, key), value in self._derived.items()
+            if row[dependent].drops == KEPT or (row[dependent].drops == TOOLS and key in before and key not in names)
+        }
         audiences = {
             name: audience for name, audience in (audiences or self._snapshot.audiences).items() if name in tools
         }

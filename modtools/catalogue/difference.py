@@ -71,7 +71,7 @@ def _same(old: Tool, new: Tool) -> bool:
     if old is new:
         return True
     behind = old.handler is new.handler and old.canonicalise is new.canonicalise and old.takes_call == new.takes_call
-    return behind and old.source == new.source and _promise(old) == _promise(new)
+    return behind and _promise(old) == _promise(new)
 
 
 def _promise(tool: Tool) -> str:

@@ -102,7 +102,7 @@ def _unrelated(
 
 
 def _authorised(lines: Sequence[Mapping[str, Any]], request: str) -> Fact:
-    decision = next((line["decision"] for line in reversed(lines) if line.get("decision")), None)
+    decision = next((line["decision"] for line in lines if line.get("decision")), None)
     if decision is None:
         return Fact(None, f"The audit has no decision about request {request}.")
     verdict = decision["verdict"]

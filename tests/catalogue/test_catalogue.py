@@ -105,6 +105,10 @@ HISTORIES = {
         lambda c: (c.lose("mail", "no answer"), c.register(replace(tool(), canonicalise=lambda a, c: None))),
         *[f"{LOST}; registered at 1.0.0 in catalogue version 3"] * 2,
     ),
+    "lost, back with a handler that is called otherwise": (
+        lambda c: (c.lose("mail", "no answer"), c.register(replace(tool(), takes_call=True))),
+        *[f"{LOST}; registered at 1.0.0 in catalogue version 3"] * 2,
+    ),
     "revoked, back as a higher version": (
         lambda c: (c.revoke("mail.send", "it leaked"), c.register(tool(version="1.0.1"))),
         *[f"{REVOKED}; registered at 1.0.1 in catalogue version 3"] * 2,
@@ -138,6 +142,13 @@ def test_a_call_runs_only_where_its_name_still_means_the_tool_that_was_seen(happ
     assert made.difference(seen, "send") == plain
 
 
+def test_only_what_happened_after_the_turn_is_told():
+    made = catalogue()
+    seen = made.upgrade(tool(version="1.1.0"))
+    made.upgrade(tool(version="1.2.0"))
+    assert made.difference(seen, "mail.send") == "upgraded from 1.1.0 to 1.2.0 in catalogue version 3"
+
+
 def test_what_was_never_one_tool_of_the_turn_differs():
     made = catalogue(tool(), tool(source="post"))
     seen = made.snapshot
@@ -163,7 +174,10 @@ def test_a_plain_name_that_meant_a_retired_tool_does_not_fall_to_its_namesake():
     now = made.lose("mail", "no answer")
     assert now.find("send") == () and len(now.find("post.send")) == 1
     assert now.retired["send"] == f"mail.send was {LOST}; call post.send by its qualified name"
-    assert len(made.register(tool()).find("send")) == 2 and made.snapshot.retired == {}
+    host = made.register(tool(source=""))
+    assert host.find("send") == (host.tools["send"],) and list(host.retired) == ["mail.send"]
+    made.revoke("send", "it leaked")
+    assert list(made.register(tool()).retired) == ["send"]
 
 
 MISUSES = {

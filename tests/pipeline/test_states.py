@@ -82,6 +82,7 @@ def test_every_fact_names_its_evidence():
         "The terminal line of request r1 says success, and that the handler was started.",
     ]
     found = facts(("umbra/*",), ("mail.list",), True, ended("approval_required", False, ASK))
+    assert {fact.holds for fact in found.values()} == {False}
     assert [found[state].why for state in State] == [
         "Catalogue version 2 does not hold mail.send: revoked: it leaked (catalogue version 2).",
         "No audience in catalogue version 2 opens mail.send to acme/ann.",
