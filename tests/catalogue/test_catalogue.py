@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import replace
 
@@ -296,7 +297,16 @@ def test_after_any_history_old_snapshots_stand_and_a_call_reaches_the_tool_it_sa
                 assert plain not in made.snapshot.tools or seen.qualified_name == plain
 
 
-def test_threads_make_one_line_of_versions_and_never_read_what_is_stale():
+@pytest.fixture
+def restless():
+    """Threads take turns every microsecond, so that what no lock guards is soon torn."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_threads_make_one_line_of_versions_and_never_read_what_is_stale(restless):
     made, wrong = Catalogue(), []
     threads, each = 8, 25
 
