@@ -92,7 +92,7 @@ def _fields(passage: Passage, observation: Observation) -> dict[str, Any]:
         "policy": [passage.policy.version, passage.policy.digest],
         "arguments": digest(canonical_json(call.arguments)) if call else None,
         "operation": passage.operation_digest,
-        "decision": decision.record() if decision else None,
+        "decision": decision.record() if decision and not passage.announced else None,  # else it stands there already
         "observation": digest(observation.text),
         "artefact": observation.artefact or None,
         "operation_id": observation.operation_id or None,

@@ -51,6 +51,7 @@ class Passage:
         self.operation_digest: str | None = None
         self.decision: Decision | None = None
         self.bound: BoundCall | None = None
+        self.announced = False  # the audit says that it is about to be executed
         self.executing = False
         self.attempts = 0
         self.printed = ""

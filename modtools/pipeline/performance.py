@@ -60,6 +60,7 @@ def bind(passage: Passage) -> None:
     }
     try:
         pipeline.audit.append(request.id, "executing", fields)
+        passage.announced = True
     except RecordError:
         raise Ended(NO_RECORD) from None
     except UsageError:  # another request was quicker with the same approval

@@ -145,3 +145,142 @@ def _row(fault: str, step: str, effect: str, folder: Path, rig: Rig, result: Res
     ends = [line["outcome"] for line in lines if line["request"] == "r" and line["event"] == "terminal"]
     outcome = str(result.outcome) if result else ", ".join(ends)
     return FaultRow(fault, step, effect, outcome, f"{events}; {chain}", said, rig.done(), result)
+
+
+# The faults. Each takes hold of the rig before the call is made; "killed" goes its own way.
+
+
+def _cancel_at(step: Step) -> Callable[[Rig], None]:
+    """The caller cancels before this step; it is asked once before each."""
+
+    def fault(rig: Rig) -> None:
+        asked = iter(range(1, 1000))
+        rig.cancelled = lambda: next(asked) > list(Step).index(step)
+
+    return fault
+
+
+def _cancel_while_it_runs(rig: Rig) -> None:
+    running: list[bool] = []
+
+    def handler(operation: Operation, context: Any) -> ToolResult:
+        running.append(True)
+        rig.mark()
+        time.sleep(_HANG_S)
+        return ToolResult("sent")
+
+    rig.handler, rig.cancelled = handler, lambda: bool(running)
+
+
+def _raise(*_: Any) -> Any:
+    raise RuntimeError("a text that no model may see")
+
+
+def _break_after_work(rig: Rig) -> None:
+    rig.handler = lambda operation, context: (rig.mark(), _raise())
+
+
+class _BrokenPolicy:
+    version, digest = 1, ""
+    decide = staticmethod(_raise)
+
+
+def _hang(rig: Rig) -> None:
+    rig.handler = lambda operation, context: (rig.mark(), time.sleep(4 * _HANG_S), ToolResult("late"))[-1]
+
+
+def _return(value: Any) -> Callable[[Rig], None]:
+    def fault(rig: Rig) -> None:
+        rig.handler = lambda operation, context: (rig.mark(), value() if callable(value) else value)[-1]
+
+    return fault
+
+
+def _wrong_shape(rig: Rig) -> None:
+    rig.contract = replace(rig.contract, output_schema={"type": "object", "required": ["id"]})
+
+
+class _FullDisk(AuditLog):
+    """An audit whose disk takes no more from the nth line on."""
+
+    room = 0
+
+    def append(self, request: str, event: str, fields: Mapping[str, Any]) -> None:
+        if self.ledger.records >= self.room:
+            raise RecordError("no space left on device")
+        super().append(request, event, fields)
+
+
+def _full_after(lines: int) -> Callable[[Rig], None]:
+    def fault(rig: Rig) -> None:
+        rig.audit = _FullDisk(rig.folder)
+        rig.audit.room = lines
+
+    return fault
+
+
+def _no_room_for_artefacts(rig: Rig) -> None:
+    rig.handler = lambda operation, context: (rig.mark(), ToolResult("much", "x" * 10_000))[-1]
+    (rig.folder / "artefacts").rmdir()
+    (rig.folder / "artefacts").write_text("a file where the folder was: nothing can be kept in it")
+
+
+def _same_key_twice(rig: Rig) -> None:
+    rig.contract = replace(rig.contract, idempotency_key=("to",))
+
+    def before(catalogue: Catalogue, pipeline: Pipeline) -> dict[str, Any]:
+        pipeline.run(Request("earlier", CALL))
+        return {}
+
+    rig.before = before
+
+
+def _approval_twice(rig: Rig) -> None:
+    rig.policy = Policy((Rule("ask", "*", id="mail"),))
+
+    def before(catalogue: Catalogue, pipeline: Pipeline) -> dict[str, Any]:
+        pipeline.run(Request("asking", CALL))
+        approval = pipeline.approve("asking", "the operator").id
+        pipeline.run(Request("earlier", CALL, approvals=(approval,)))
+        return {"approvals": (approval,)}
+
+    rig.before = before
+
+
+def _catalogue_change(change: Callable[[Catalogue], Any]) -> Callable[[Rig], None]:
+    def fault(rig: Rig) -> None:
+        rig.before = lambda catalogue, pipeline: change(catalogue) and {} or {}
+
+    return fault
+
+
+def _upgrade(catalogue: Catalogue) -> Any:
+    tool = catalogue.snapshot.tools["send"]
+    return catalogue.upgrade(replace(tool, contract=replace(tool.contract, version="2.0.0")))
+
+
+def _hooked(hook: Any) -> Callable[[Rig], None]:
+    def fault(rig: Rig) -> None:
+        rig.named = {"hooks": Hooks((hook,))}
+
+    return fault
+
+
+class _Broken:
+    """A hook of any shape that raises."""
+
+    def __init__(self, method: str, point: HookPoint, **contract: Any):
+        self.contract = HookContract("broken", point, **contract)
+        setattr(self, method, _raise)
+
+
+def _reenters(rig: Rig) -> None:
+    class Hook:
+        contract = HookContract("curious", HookPoint.PRE_TOOL_USE)
+
+        def run(self, event: Event) -> None:
+            pipelines[0].run(Request("nested", CALL))
+
+    pipelines: list[Pipeline] = []
+    rig.named = {"hooks": Hooks((Hook(),))}
+    rig.before = lambda catalogue, pipeline: pipelines.append(pipeline) or {}
