@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from modtools.contract import (
-    Effect, Failure, Observation, Operation, Outcome, Tool, ToolCall, ToolFailure, ToolResult, canonical_json, digest,
+    BoundCall, Effect, Failure, Observation, Operation, Outcome, Tool, ToolCall, ToolFailure, ToolResult, canonical_json, digest,
 )  # fmt: skip
 from modtools.errors import RecordError
 from modtools.pipeline.execute import execute
@@ -199,7 +199,8 @@ class Passage:
 
     def _execute(self) -> ToolResult:
         self.executing = True
-        execution = execute(self.tool, copy.deepcopy(self.operation), self.pipeline.context, self.cancelled)
+        call = BoundCall(self.request.id, self.request.actor, self.request.id, cancelled=self.cancelled)
+        execution = execute(self.tool, self.operation, self.pipeline.context, call)
         if execution.failure:
             started = not execution.declared
             raise _Ended(execution.failure, self._outcome(execution.failure.code, started) if started else None)
