@@ -26,7 +26,8 @@ def execute(tool: Tool, operation: Operation, context: object, call: BoundCall, 
 
     A try that failed is made again, after a pause that doubles, where the same call may be sent again (see
     `FAILURES`) and either nothing was done yet or doing it twice does no harm: the contract is idempotent or only
-    reads. All tries and pauses together have `timeout_s`, and none begins after the call's deadline.
+    reads. All tries and pauses together have `timeout_s`, so that none begins beside a thread whose time
+    is over, and none begins after the call's deadline.
 
     Args:
         tool: contract and handler.
@@ -63,7 +64,7 @@ def execute(tool: Tool, operation: Operation, context: object, call: BoundCall, 
 
 
 def _may_be_retried(execution: Execution, contract: ToolContract) -> bool:
-    if execution.failure is None or execution.left_behind or execution.failure.code == "cancelled":
+    if execution.failure is None or execution.failure.code == "cancelled":
         return False
     mode = FAILURES.get(execution.failure.code)
     harmless = execution.declared or contract.idempotent or contract.effect == Effect.READ

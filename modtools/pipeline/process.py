@@ -31,8 +31,8 @@ from modtools.pipeline.handler import POLL_S, Execution, type_name, why_give_up
 
 MAX_RESULT_BYTES = 64 * 2**20
 MAX_PRINTED_BYTES = 64 * 2**10
-# All that the worker gets of our environment: where programs, libraries, temporary files and the home folder are.
-_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "HOME", "USERPROFILE", "APPDATA", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
+# All that the worker gets of our environment: the way to programs, libraries, temporary files and the home folder.
+_ENVIRONMENT = "PATH PYTHONPATH LD_LIBRARY_PATH HOME USERPROFILE APPDATA SYSTEMROOT TMPDIR TEMP TMP".split()
 _REPLY = re.compile(rb"(progress|result|declared|failed) (\d{1,15})\n")
 _STOP_S = 2.0
 
@@ -76,7 +76,7 @@ def run_in_process(tool: Tool, operation: Operation, context: object, call: Boun
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+            env={variable: os.environ[variable] for variable in _ENVIRONMENT if variable in os.environ},
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
@@ -125,16 +125,20 @@ def _order(tool: Tool, operation: Operation, context: object, call: BoundCall) -
 
 def _converse(process: subprocess.Popen, order: bytes, replies: SimpleQueue[tuple[str, bytes]]) -> None:
     """Write the order, then read replies; the last is of the kind "end", "rubbish" or "too_large"."""
-    last = ("end", b"")
+    last, sent = ("end", b""), 0
     try:
         process.stdin.write(order)
         process.stdin.flush()
         while head := process.stdout.readline(64):
             reply = _REPLY.fullmatch(head)
             size = int(reply[2]) if reply else 0
-            data = process.stdout.read(size) if size <= MAX_RESULT_BYTES else b""
+            sent += size
+            if sent > MAX_RESULT_BYTES:
+                last = ("too_large", b"%d" % sent)
+                break
+            data = process.stdout.read(size)
             if not reply or len(data) < size:
-                last = ("too_large", reply[2]) if data == b"" and size > MAX_RESULT_BYTES else ("rubbish", head)
+                last = ("rubbish", head)
                 break
             replies.put((reply[1].decode(), data))
     except OSError:
@@ -152,28 +156,31 @@ def _end_of(
     process: subprocess.Popen, replies: SimpleQueue[tuple[str, bytes]], tool: Tool, call: BoundCall, ends_s: float
 ) -> Execution:
     """Wait for the reply that says how the handler ended, for the end of its process, or for that of its time."""
-    name = tool.contract.name
-    while not (failure := why_give_up(tool.contract, call, ends_s)):
+    name, failure = tool.contract.name, None
+    while not failure:
         left_s = max(0.0, ends_s - time.monotonic())
         try:
             kind, data = replies.get(timeout=min(left_s, POLL_S))
             if kind == "end":
                 return Execution(failure=Failure("crash", f"{name} broke: {_end_in_words(process.wait(left_s))}"))
         except (Empty, subprocess.TimeoutExpired):
+            failure = why_give_up(tool.contract, call, ends_s)
             continue
         if kind == "too_large":
-            what = f"the result of {name} has {data.decode()} bytes, and at most {MAX_RESULT_BYTES} are taken"
+            what = f"{name} sent {data.decode()} bytes of results, and at most {MAX_RESULT_BYTES} are taken"
             return Execution(failure=Failure("result_wrong_shape", what))
         try:
             value = json.loads(data)
             if kind == "result":
                 return Execution(result=ToolResult(**{**value, "outcome": Outcome(value["outcome"])}))
             if kind != "progress":
-                return Execution(failure=Failure(**value), declared=kind == "declared")
-        except (ValueError, TypeError, KeyError, RecursionError, UsageError):
+                failure = Failure(**{part: str(text) for part, text in value.items()})
+                return Execution(failure=failure, declared=kind == "declared")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, UsageError):
             what = f"the process of {name} sent something else than a result"
             return Execution(failure=Failure("result_wrong_shape", what))
         call.progress(str(value))
+        failure = why_give_up(tool.contract, call, ends_s)  # however much progress there is
     return Execution(failure=failure)
 
 

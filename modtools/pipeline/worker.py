@@ -131,12 +131,12 @@ def _supervise(stdin: int) -> None:
     while status is None:
         ready, _, _ = select.select([stdin, wake], [], [])
         if stdin in ready or signal.SIGTERM in os.read(wake, 512):
-            os.killpg(child, signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
             status = os.waitpid(child, 0)[1]
         else:
             ended, ended_status = os.waitpid(child, os.WNOHANG)
             status = ended_status if ended else None
-    with suppress(ProcessLookupError):
+    with suppress(ProcessLookupError, PermissionError):  # the latter for a group of zombies on macOS
         os.killpg(child, signal.SIGKILL)
     _end_orphans()
     code = os.waitstatus_to_exitcode(status)

@@ -30,6 +30,11 @@ def tells(operation, context, call):
     return ToolResult("told", "Größe \ud800", data)
 
 
+def tells_for_ever(operation, context, call):
+    while True:
+        call.progress("on my way")
+
+
 def prints(operation, context):
     print("to stdout")
     os.write(1, b"to descriptor 1\n")
@@ -77,6 +82,12 @@ def writes_rubbish_to_every_descriptor(operation, context):
     time.sleep(60)
 
 
+def leaves_its_group_and_hangs(operation, context):
+    os.setpgid(0, os.getppid())
+    _note(context, [os.getpid()])
+    time.sleep(60)
+
+
 def leaves_a_thread(operation, context):
     threading.Thread(target=time.sleep, args=(60,)).start()
     return ToolResult("done")
@@ -86,10 +97,15 @@ def starts_children_and_hangs(operation, context):
     """Notes its process, the one above it, and two children: one in its group and one that has left it."""
     sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
     children = [subprocess.Popen(sleep), subprocess.Popen(sleep, start_new_session=True)]
-    Path(context["note"] + ".part").write_text(json.dumps([os.getpid(), os.getppid(), *(c.pid for c in children)]))
-    os.replace(context["note"] + ".part", context["note"])
+    _note(context["note"], [os.getpid(), os.getppid(), *(child.pid for child in children)])
     if context["then"] == "hang":
         time.sleep(60)
     if context["then"] == "exit":
         os._exit(3)
     return ToolResult("done")
+
+
+def _note(path: str, pids: list[int]) -> None:
+    """Write a file that is either not there or whole."""
+    Path(path + ".part").write_text(json.dumps(pids))
+    os.replace(path + ".part", path)

@@ -7,7 +7,6 @@ import importlib
 import json
 import math
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -360,24 +359,76 @@ def test_when_a_call_has_ended_no_process_of_it_is_left(handlers, tmp_path, then
     assert len(pids := json.loads(note.read_text())) == 4 and alive(pids) == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process can leave its group")
-def test_when_the_harness_is_killed_no_process_of_a_handler_is_left(tmp_path):
+@POSIX
+def test_a_handler_that_leaves_its_process_group_is_ended_all_the_same(handlers, tmp_path):
+    note = tmp_path / "pid"
+    execution = run_apart(handlers.leaves_its_group_and_hangs, str(note), call=bound(cancelled=note.exists))
+    assert execution.failure.code == "cancelled" and alive(json.loads(note.read_text())) == []
+
+
+def test_progress_without_end_does_not_keep_a_call_alive(handlers):
+    told = []
+    execution = run_apart(handlers.tells_for_ever, takes_call=True, timeout_s=0.5, call=bound(progress=told.append))
+    assert execution.failure.code == "timeout" and len(told) > 1
+
+
+@POSIX
+def test_a_worker_ends_with_all_it_started_when_its_standard_input_ends(handlers, tmp_path):
     note = tmp_path / "pids"
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import test_execute as t, stoppable_handlers as h\n"
-        "t.run_apart(h.starts_children_and_hangs, {'note': sys.argv[2], 'then': 'hang'}, timeout_s=60)"
-    )
-    harness = subprocess.Popen([sys.executable, "-c", code, str(FOLDER), str(note)])
+    context = {"note": str(note), "then": "hang"}
+    apart = tool(handlers.starts_children_and_hangs, runs="process")
+    order = process._order(apart, Operation("act", {}, (), Effect.READ), context, bound())
+    command = [sys.executable, "-P", process.worker.__file__, str(os.getpid())]
+    worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    worker.stdin.write(order)
+    worker.stdin.flush()
     until_s = time.monotonic() + 30
-    while not note.exists() and time.monotonic() < until_s:
+    while not note.exists():
+        assert time.monotonic() < until_s, "the handler did not start"
         time.sleep(0.01)
-    pids = json.loads(note.read_text())
-    assert alive(pids) == pids
-    harness.send_signal(signal.SIGKILL)
+    worker.stdin.close()
+    worker.wait(30)
+    first, supervisor, in_its_group, _ = json.loads(note.read_text())
+    assert alive([first, supervisor, in_its_group]) == []
+
+
+HARNESS = """
+import os, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+import test_execute, stoppable_handlers
+
+def fork():
+    while not os.path.exists(sys.argv[2]):
+        time.sleep(0.01)
+    if os.fork() == 0:
+        time.sleep(60)
+
+if sys.argv[3] == "forked":
+    threading.Thread(target=fork).start()
+context = {"note": sys.argv[2], "then": "hang"}
+test_execute.run_apart(stoppable_handlers.starts_children_and_hangs, context, timeout_s=60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process can leave its group")
+@pytest.mark.parametrize("how", ["plain", "forked"])  # a fork of the harness keeps the worker's standard input open
+def test_when_the_harness_is_killed_no_process_of_a_handler_is_left(tmp_path, how):
+    note = tmp_path / "pids"
+    harness = subprocess.Popen([sys.executable, "-c", HARNESS, str(FOLDER), str(note), how])
+    until_s = time.monotonic() + 30
+    while not note.exists() or (how == "forked" and len(psutil.Process(harness.pid).children()) < 2):
+        assert time.monotonic() < until_s, "the handler did not start"
+        time.sleep(0.01)
+    worker, supervisor, *started = json.loads(note.read_text())
+    forks = [child for child in psutil.Process(harness.pid).children() if child.pid != supervisor]
+    assert alive([worker, supervisor, *started]) == [worker, supervisor, *started]
+    harness.kill()
     harness.wait()
-    while alive(pids) and time.monotonic() < until_s:
+    while (left := alive([worker, supervisor, *started])) and time.monotonic() < until_s:
         time.sleep(0.01)
-    assert alive(pids) == []
+    for fork in forks:
+        fork.kill()
+    assert left == [] and len(forks) == (how == "forked")
 
 
 def test_a_handler_that_no_fresh_interpreter_can_import_is_refused(handlers):
