@@ -248,7 +248,7 @@ class BoundCall:
         operation_id: names this execution towards other systems.
         idempotency_key: equal for calls that are one piece of work, or "".
         credentials: name -> secret, those of the contract and no others.
-        deadline_s: when its time is over, on the clock of `time.monotonic`.
+        deadline_s: a time on the clock of `time.monotonic` that ends it before the contract's own limit does.
         cancelled: whether it should stop.
         progress: takes one line on how far it is.
     """

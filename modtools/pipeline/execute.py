@@ -1,81 +1,83 @@
-"""Execution: a handler runs, and ends in exactly one of a result, a declared failure, or a named fault.
+"""Execution: a handler runs under its contract, and ends in exactly one of a result, a declared failure, or a fault.
 
-A handler runs in a thread, so that one that hangs does not hang the harness. A thread cannot be killed:
-a late result is thrown away, and whether its effect took place stays open. Work that must be stoppable
-(generated code, tests) runs as a process in the sandbox, which has its own limits.
+Where it runs is the contract's word: in a thread of this process, which can only be left behind when its time is
+over (`thread`), or in a process of its own, which is ended with everything it started (`process`).
 """
 
 from __future__ import annotations
 
-import threading
+import copy
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
-from modtools.contract import Failure, Operation, Tool, ToolFailure, ToolResult
+from modtools.contract import BoundCall, Effect, Failure, Operation, Tool, ToolContract
+from modtools.pipeline.concurrency import Hold
+from modtools.pipeline.failures import FAILURES
+from modtools.pipeline.handler import POLL_S, Execution
+from modtools.pipeline.process import run_in_process
+from modtools.pipeline.thread import run_in_thread
 
-_POLL_S = 0.02
-_GRACE_S = 2.0  # a handler whose process has the same limit may report the timeout itself
-
-
-@dataclass(frozen=True)
-class Execution:
-    """How a handler ended: with a result, or with a failure.
-
-    Attributes:
-        result: what it returned, or None.
-        failure: why there is no result, or None.
-        declared: whether the handler itself declined before any effect.
-    """
-
-    result: ToolResult | None = None
-    failure: Failure | None = None
-    declared: bool = False
-    attempts: int = 1
-    printed: str = ""
+_GRACE_S = 2.0  # a handler in a thread, whose own child has the same limit, may report the timeout itself
+_BACK_OFF_S, _LONGEST_BACK_OFF_S = 0.05, 1.0
 
 
-def execute(tool: Tool, operation: Operation, context: object, call) -> Execution:
-    """Run one handler under the contract's time limit.
+def execute(tool: Tool, operation: Operation, context: object, call: BoundCall, hold: Hold | None = None) -> Execution:
+    """Run one handler under the contract's time limit, and again where the contract allows it.
+
+    A try that failed is made again, after a pause that doubles, where the same call may be sent again (see
+    `FAILURES`) and either nothing was done yet or doing it twice does no harm: the contract is idempotent or only
+    reads. All tries and pauses together have `timeout_s`, so that none begins beside a thread whose time
+    is over, and none begins after the call's deadline.
 
     Args:
         tool: contract and handler.
-        operation: the canonical operation to carry out.
-        context: bound by the caller (workspace, sandbox level).
-        cancelled: asked every 20 ms; True ends the wait.
+        operation: the canonical operation to carry out; each try gets a copy of its own.
+        context: bound by the caller (workspace, sandbox level). For a process it is pickled.
+        call: its deadline, and `cancelled`, which is asked every 20 ms; True ends the wait.
+        hold: what the call holds of `Locks`; a handler with effects that is left behind keeps it until it ends.
 
     Returns:
         An Execution; exceptions of the handler never leave this function.
     """
-    ended: list[Execution] = []
-    cancelled = call.cancelled
-    done = threading.Event()
+    contract, printed = tool.contract, ""
+    in_thread = contract.runs == "in_process"
+    tries_end_s = min(time.monotonic() + contract.timeout_s, call.deadline_s)
+    ends_s = min(tries_end_s + _GRACE_S * in_thread, call.deadline_s)
+    if time.monotonic() >= ends_s:
+        over = Failure("timeout", f"the time of the call was over before {contract.name} ran")
+        return Execution(failure=over, declared=True, attempts=0)
+    for attempt in range(1, contract.retries + 2):
+        mine = copy.deepcopy(operation)
+        if in_thread:
+            execution = run_in_thread(tool, mine, context, call, ends_s, hold)
+        else:
+            execution = run_in_process(tool, mine, context, call, ends_s)
+        printed += execution.printed
+        pause_s = min(_BACK_OFF_S * 2 ** (attempt - 1), _LONGEST_BACK_OFF_S)
+        if (
+            attempt > contract.retries
+            or not _may_be_retried(execution, contract)
+            or not _pause(pause_s, tries_end_s, call)
+        ):
+            break
+    return execution if attempt == 1 else replace(execution, attempts=attempt, printed=printed)
 
-    def work() -> None:
-        ended.append(_run(tool, operation, context, call))
-        done.set()
 
-    started = time.monotonic()
-    limit_s = tool.contract.timeout_s + _GRACE_S
-    threading.Thread(target=work, name=f"tool-{tool.contract.name}", daemon=True).start()
-    while not done.wait(_POLL_S):
-        if cancelled():
-            return Execution(failure=Failure("cancelled", "the call was cancelled while the tool ran"))
-        if time.monotonic() - started > limit_s:
-            what = f"{tool.contract.name} gave no result within {tool.contract.timeout_s:g} s"
-            return Execution(failure=Failure("timeout", what, expected="a smaller piece of work"))
-    return ended[0]
+def _may_be_retried(execution: Execution, contract: ToolContract) -> bool:
+    if execution.failure is None or execution.failure.code == "cancelled":
+        return False
+    mode = FAILURES.get(execution.failure.code)
+    harmless = execution.declared or contract.idempotent or contract.effect == Effect.READ
+    return harmless and mode is not None and mode.retryable
 
 
-def _run(tool: Tool, operation: Operation, context: object, call) -> Execution:
-    try:
-        result = tool.handler(operation, context, call) if tool.takes_call else tool.handler(operation, context)
-    except ToolFailure as declined:
-        return Execution(failure=declined.failure, declared=True)
-    except BaseException as error:  # SystemExit of a handler must not look like an end without a result
-        # The type only: an exception's text may hold what the model must not see. The audit has it all.
-        return Execution(failure=Failure("crash", f"{tool.contract.name} broke with {type(error).__name__}"))
-    if not isinstance(result, ToolResult):
-        what = f"{tool.contract.name} returned {type(result).__name__} where a ToolResult was due"
-        return Execution(failure=Failure("result_wrong_shape", what))
-    return Execution(result=result)
+def _pause(pause_s: float, ends_s: float, call: BoundCall) -> bool:
+    """Wait; False, and no longer, where the call's time is over by then or it is cancelled."""
+    until_s = time.monotonic() + pause_s
+    if until_s >= ends_s:
+        return False
+    while (left_s := until_s - time.monotonic()) > 0:
+        if call.cancelled():
+            return False
+        time.sleep(min(left_s, POLL_S))
+    return not call.cancelled()

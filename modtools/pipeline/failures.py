@@ -103,6 +103,7 @@ _TABLE = [
     FailureMode("crash", Stage.DISPATCH, Outcome.UNAVAILABLE_TOOL, "no", True, "the tool broke"),
     FailureMode("unavailable", Stage.DISPATCH, Outcome.UNAVAILABLE_TOOL, "no", False, "the tool cannot be reached"),
     FailureMode("rate_limited", Stage.DISPATCH, Outcome.UNAVAILABLE_TOOL, "no", True, "too many calls for now"),
+    FailureMode("busy", Stage.DISPATCH, Outcome.UNAVAILABLE_TOOL, "no", True, "another call holds what it needs"),
     FailureMode("tool_error", Stage.DISPATCH, Outcome.UNAVAILABLE_TOOL, "no", False, "the tool reports an error"),
     FailureMode("cancelled", Stage.DISPATCH, Outcome.CANCELLED, "no", True, "cancelled before anything was done"),
     FailureMode("partial", Stage.DISPATCH, Outcome.PARTIAL, "no", False, "part of the work was done"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from modtools.catalogue.snapshot import Snapshot
 from modtools.contract import BoundCall, Effect, Failure, Operation, Outcome, Tool, ToolCall
+from modtools.pipeline.concurrency import Hold
 from modtools.pipeline.extract import Extraction
 from modtools.pipeline.failures import FAILURES, outcome_of
 from modtools.pipeline.hooks import Event, HookPoint, HookTrace
@@ -60,6 +61,7 @@ class Passage:
         self.secrets: tuple[str, ...] = ()
         self.hooked: list[HookTrace] = []
         self.notes: list[str] = []  # what hooks want the model to know
+        self.hold: Hold | None = None
         self.held = ExitStack()  # locks, let go once the end is on record
 
     def cancelled(self) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import time
 import uuid
 from dataclasses import replace
 
@@ -12,9 +10,9 @@ from modtools.contract import (
 )  # fmt: skip
 from modtools.errors import RecordError, UsageError
 from modtools.pipeline.commitment import keep
-from modtools.pipeline.execute import Execution
 from modtools.pipeline.execute import execute as run_handler
 from modtools.pipeline.failures import FAILURES
+from modtools.pipeline.handler import Execution
 from modtools.pipeline.hooks import HookPoint
 from modtools.pipeline.ledger import Work
 from modtools.pipeline.observe import result_text
@@ -40,11 +38,12 @@ def bind(passage: Passage) -> None:
         uuid.uuid4().hex,
         _idempotency_key(passage),
         credentials,
-        time.monotonic() + contract.timeout_s * (1 + contract.retries),
-        passage.cancelled,
+        cancelled=passage.cancelled,
     )
     try:
-        passage.held.enter_context(pipeline.locks.hold(contract, passage.operation, bound))
+        if bound.idempotency_key:
+            passage.held.enter_context(pipeline.keys.take((bound.idempotency_key,), contract, bound))
+        passage.hold = passage.held.enter_context(pipeline.locks.hold(contract, passage.operation, bound))
     except ToolFailure as declined:
         raise Ended(declined.failure) from None
     before = pipeline.audit.ledger.work.get(bound.idempotency_key)
@@ -127,7 +126,7 @@ def _once(passage: Passage) -> Execution:
     """One execution, its result measured against the contract."""
     passage.executing = True
     contract = passage.tool.contract
-    done = run_handler(passage.tool, copy.deepcopy(passage.operation), passage.pipeline.context, passage.bound)
+    done = run_handler(passage.tool, passage.operation, passage.pipeline.context, passage.bound, passage.hold)
     passage.attempts, passage.printed = passage.attempts + done.attempts, passage.printed + done.printed
     problem = ""
     if done.result and contract.output_schema and done.result.outcome == Outcome.SUCCESS:

@@ -28,6 +28,7 @@ from modtools.pipeline.observe import Wording
 from modtools.pipeline.failures import FAILURES
 from modtools.pipeline.passage import Ended, Passage
 from modtools.pipeline.policy import Policy
+from modtools.pipeline.process import check_stoppable
 from modtools.pipeline.request import Request, Result
 from modtools.pipeline.trace import Step
 
@@ -47,6 +48,9 @@ class Pipeline:
         vault: where credentials come from; the model's arguments are no such place.
         on_event: hears of background work.
         hooks: foreign code at named points of a call.
+
+    Raises:
+        UsageError: for a tool that is to run in a process of its own and cannot.
     """
 
     def __init__(
@@ -64,7 +68,9 @@ class Pipeline:
         self._tools, self.policy, self.audit = tools, policy, audit
         self.context, self.wording = context, wording
         self.vault, self.on_event, self.hooks = vault, on_event, hooks
-        self.locks = Locks()
+        self.locks, self.keys = Locks(), Locks()
+        for tool in self.snapshot.tools.values():
+            check_stoppable(tool)
 
     @property
     def snapshot(self) -> Snapshot:

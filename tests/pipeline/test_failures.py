@@ -16,7 +16,7 @@ LISTED = {
     Stage.VALIDATE: "unknown_tool missing_argument wrong_type not_in_enum out_of_range unknown_property arguments_as_string",
     Stage.SEMANTIC: "outside_workspace missing_path malformed_identifier command_not_allowed stale_version "
     "precondition_failed not_authorised approval_needed",
-    Stage.DISPATCH: "timeout crash unavailable rate_limited partial unknown_outcome result_too_large result_wrong_shape",
+    Stage.DISPATCH: "timeout crash unavailable rate_limited busy partial unknown_outcome result_too_large result_wrong_shape",
 }
 
 
