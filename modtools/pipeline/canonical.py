@@ -63,7 +63,7 @@ def canonical_command(
     program = programs.get(words[0], words[0]) if words else ""
     if signs or program not in allowed:
         hint = f"a command of {' or '.join(sorted(allowed))}" + (f", without {signs[0]!r}" if signs else "")
-        what = f'"{text[:80]}" is not on the allow-list'
+        what = f'"{text[:80]}" is not allowed'
         raise ToolFailure("command_not_allowed", what, where, expected or hint)
     return (program, *words[1:])
 

@@ -8,6 +8,7 @@ folder that is swapped after that is seen only by the state (`entry`), not by th
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -51,7 +52,7 @@ class Folder:
             return
         path = (self._path / name).resolve()
         if path != self._path / name or not path.is_dir():
-            raise NotADirectoryError(0, "a link or no folder is in the way")
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         self._path = path
 
     def make(self, name: str) -> None:
@@ -76,11 +77,19 @@ class Folder:
             return None
 
     def open(self, name: str, flags: int) -> int:
-        """A handle on a file in it; a link is refused, and a named pipe does not wait for its other end."""
+        """A handle on a regular file in it; a named pipe does not wait for its other end.
+
+        Raises:
+            OSError: for a link and anything else that is no file.
+        """
         flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         if self._handle is None and os.path.islink(self._path / name):
-            raise OSError(0, "it is a link")
-        return os.open(self._at(name), flags, 0o644, dir_fd=self._handle)
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        handle = os.open(self._at(name), flags, 0o644, dir_fd=self._handle)
+        if not is_file(os.fstat(handle)):
+            os.close(handle)
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        return handle
 
     def opened(self, handle: int, name: str) -> os.stat_result | None:
         """The status of a file that is open.

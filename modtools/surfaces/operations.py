@@ -5,6 +5,7 @@ A surface only differs in what the model has to write. What is then done, checke
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from modtools.sandbox import BoxResult, Limits, run
 from modtools.surfaces.workspace import Workspace
 
 MAX_MATCHES = 30
-_TESTS_EXPECTED = '"python -m unittest", with names of test modules behind it if wanted'
+_TESTS_EXPECTED = '"python -m unittest", alone or with test modules written with dots'
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def run_tests(context: Context, command: str) -> Operation:
     words = canonical_command(command, {"python": ("python3",)}, expected=_TESTS_EXPECTED)
     names = words[3:]
     if words[:3] != ("python", "-m", "unittest") or not all(_names_tests(name) for name in names):
-        what = f'"{command[:80]}" is not on the allow-list'
+        what = f'"{command[:80]}" is not allowed'
         raise ToolFailure("command_not_allowed", what, "arguments.command", _TESTS_EXPECTED)
     tests = sorted(name for name in names if name not in ("-v", "discover"))
     return Operation("run_tests", {"tests": tests}, ("workspace:",), Effect.EXECUTE)
@@ -120,7 +121,7 @@ def _search(context: Context, operation: Operation) -> ToolResult:
         for number, line in enumerate(lines_of(text), 1)
         if pattern in line
     ]
-    summary = f"{_count(len(matches), 'match', 'matches')} for {pattern!r}"
+    summary = f'{_count(len(matches), "match", "matches")} for "{pattern}"'
     if context.dump_search:
         paths = list(dict.fromkeys(path for path, _, _ in matches))
         return ToolResult(summary, "\n".join(f"--- {path}\n{context.workspace.read(path)}" for path in paths))
@@ -140,7 +141,10 @@ def _replace(context: Context, operation: Operation) -> ToolResult:
     starts = _occurrences(text, old)
     if not starts:
         raise ToolFailure(
-            "precondition_failed", f'the old text is not in "{path}"', "arguments.old", "text as it stands there"
+            "precondition_failed",
+            f'the old text is not in "{path}"',
+            "arguments.old",
+            "text copied from the file; read it first",
         )
     if len(starts) > 1:
         lines = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts[:10])
@@ -204,7 +208,10 @@ def _boxed(context: Context, python_args: list[str]) -> BoxResult:
 def _output(context: Context, box: BoxResult) -> str:
     """What a program printed, without the paths by which machines and sandbox levels differ."""
     text = box.stdout + box.stderr
-    return text.replace(str(context.workspace.root), "/workspace").replace(sys.base_prefix, "/python")
+    root = str(context.workspace.root)
+    # Files are named as the tools name them, so that a path in a traceback can be read.
+    text = text.replace(f"{root}{os.sep}", "").replace("/workspace/", "")
+    return text.replace(root, "/workspace").replace(sys.base_prefix, "/python")
 
 
 def lines_of(text: str) -> list[str]:

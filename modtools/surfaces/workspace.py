@@ -10,7 +10,6 @@ between a write's last look and its replacement there are some microseconds.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import unicodedata
@@ -57,11 +56,10 @@ class Workspace:
             resolved = resolved.resolve()
             relative = resolved.relative_to(root)
         except (ValueError, OSError, RuntimeError):  # outside, or a loop of links
-            raise _outside(path, where) from None
+            raise self._outside(path, where) from None
         if relative == PurePosixPath("."):
-            raise ToolFailure(
-                "malformed_identifier", f'"{_shown(path)}" is the workspace itself', where, "a file in it"
-            )
+            what = f'"{_shown(path)}" is the repository itself'
+            raise ToolFailure("malformed_identifier", what, where, self._example(path))
         spelled = self._as_listed(root, relative.parts)
         if spelled is None and must_exist:
             raise ToolFailure("missing_path", f'there is no "{_shown(path)}"', where, self._hint(parts))
@@ -83,7 +81,7 @@ class Workspace:
                 return _state(folder, names[0])
         except OSError as error:
             what = f'"{path}" cannot be reached ({error.strerror})'
-            raise ToolFailure("precondition_failed", what, "arguments.path", "the path of a file") from None
+            raise ToolFailure("precondition_failed", what, "arguments.path", "another path") from None
 
     def read(self, path: str, state: str = "") -> str:
         """The text of a file at a canonical path.
@@ -100,7 +98,8 @@ class Workspace:
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
-            raise ToolFailure("precondition_failed", f'"{path}" is not a text file (UTF-8)', "arguments.path") from None
+            what = f'"{path}" is not a text file (UTF-8)'
+            raise ToolFailure("precondition_failed", what, "arguments.path", "a text file") from None
 
     def write(self, path: str, content: str, state: str = "") -> None:
         """Create or replace a file at a canonical path; folders on the way are made.
@@ -117,16 +116,23 @@ class Workspace:
         """
         if len(content) > MAX_WRITE_CHARS:
             what = f"the content has {len(content)} characters"
-            raise ToolFailure("precondition_failed", what, "arguments.content", f"at most {MAX_WRITE_CHARS}")
+            raise ToolFailure("precondition_failed", what, "arguments.content", f"at most {MAX_WRITE_CHARS} characters")
         try:
             data = content.encode("utf-8")
         except UnicodeEncodeError:
-            raise ToolFailure("precondition_failed", "the content is not Unicode text", "arguments.content") from None
+            what = "the content holds half of a surrogate pair"
+            raise ToolFailure("precondition_failed", what, "arguments.content", "Unicode text") from None
         try:
             folder, names = self._reach(path)
             *missing, name = names
             with folder:
                 _check(state, _state(folder, names[0]), path)
+                there = folder.status(names[0])
+                if missing and there is not None:
+                    what = f'"{path.removesuffix("/" + "/".join(names[1:]))}" is not a folder'
+                    raise ToolFailure("precondition_failed", what, "arguments.path", "a path through folders")
+                if there is not None and stat.S_ISDIR(there.st_mode):
+                    raise self._is_folder(path)
                 for inner in missing:
                     folder.make(inner)
                 entry = ABSENT if missing else state.rpartition("/")[2]
@@ -135,7 +141,7 @@ class Workspace:
                 )
         except OSError as error:
             what = f'"{path}" cannot be written ({error.strerror})'
-            raise ToolFailure("precondition_failed", what, "arguments.path", "the path of a file") from None
+            raise ToolFailure("precondition_failed", what, "arguments.path", "another path") from None
 
     def files(self) -> list[str]:
         """All regular files, sorted; links, caches and anything that is no file are left out."""
@@ -151,16 +157,17 @@ class Workspace:
                 continue
 
     def _parts(self, path: str, where: str) -> list[str]:
-        expected = 'a relative path with forward slashes, e.g. "src/a.py"'
         if not path.strip() or len(path) > 1000 or any(unicodedata.category(c) in ("Cc", "Cs") for c in path):
-            raise ToolFailure("malformed_identifier", f'"{_shown(path)}" is not a path', where, expected)
+            raise ToolFailure("malformed_identifier", f'"{_shown(path)}" is not a path', where, self._example(path))
         if "\\" in path:
-            raise ToolFailure("malformed_identifier", f'"{_shown(path)}" has a backslash', where, expected)
+            raise ToolFailure("malformed_identifier", f'"{_shown(path)}" has a backslash', where, 'forward slashes "/"')
         if path.startswith(("/", "~")) or (len(path) > 1 and path[1] == ":"):
-            raise _outside(path, where)
+            raise self._outside(path, where)
         parts = [part for part in path.split("/") if part not in ("", ".")]
         if any(len(part.encode()) > 255 for part in parts):
-            raise ToolFailure("malformed_identifier", f'"{_shown(path)}" has a name too long', where, expected)
+            raise ToolFailure(
+                "malformed_identifier", f'"{_shown(path)}" has a name too long', where, self._example(path)
+            )
         return parts
 
     def _as_listed(self, root: Path, parts: tuple[str, ...]) -> list[str] | None:
@@ -191,6 +198,20 @@ class Workspace:
             return f'an existing path, e.g. "{near[0]}"'
         shown = ", ".join(files[:12]) + (", ..." if len(files) > 12 else "")
         return f"an existing path, one of {shown}" if files else "an existing path"
+
+    def _example(self, path: str) -> str:
+        files = self.files()
+        near = [f for f in files if f.split("/")[-1] == path.split("/")[-1]]
+        return f'a relative path, e.g. "{[*near, *files, "src/a.py"][0]}"'
+
+    def _outside(self, path: str, where: str) -> ToolFailure:
+        what = f'"{_shown(path)}" leads out of the repository'
+        return ToolFailure("outside_workspace", what, where, self._example(path))
+
+    def _is_folder(self, path: str) -> ToolFailure:
+        inside = next((f for f in self.files() if f.startswith(f"{path}/")), "")
+        expected = f'a file in it, e.g. "{inside}"' if inside else "the path of a file"
+        return ToolFailure("precondition_failed", f'"{path}" is a folder', "arguments.path", expected)
 
     def _walk(self) -> Iterator[str]:
         for folder, names, files in os.walk(self.root, followlinks=False):
@@ -223,22 +244,26 @@ class Workspace:
             *missing, name = names
             with folder:
                 _check(state, _state(folder, names[0]), path)
-                if missing:
-                    raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+                status = None if missing else folder.status(name)
+                if status is None:
+                    raise ToolFailure("missing_path", f'there is no "{path}"', "arguments.path", self._hint([name]))
+                if stat.S_ISDIR(status.st_mode):
+                    raise self._is_folder(path)
+                if not is_file(status):
+                    what = f'"{path}" is not a file'
+                    raise ToolFailure("precondition_failed", what, "arguments.path", "the path of a file")
+                if status.st_size > MAX_READ_BYTES:
+                    what = f'"{path}" has {status.st_size} bytes'
+                    expected = f"a file of at most {MAX_READ_BYTES} bytes"
+                    raise ToolFailure("precondition_failed", what, "arguments.path", expected)
                 with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
-                    status = os.fstat(file.fileno())
-                    if not is_file(status):
-                        what = f'"{path}" is not a file'
-                        raise ToolFailure("precondition_failed", what, "arguments.path", "the path of a file")
-                    if status.st_size > MAX_READ_BYTES:
-                        what = f'"{path}" has {status.st_size} bytes'
-                        raise ToolFailure("precondition_failed", what, "arguments.path", f"at most {MAX_READ_BYTES}")
                     data = file.read(MAX_READ_BYTES)
                     # After reading, so that a change meanwhile is seen too.
                     _check(state.rpartition("/")[2], entry_state(folder.opened(file.fileno(), name)), path)
                     return data
         except OSError as error:
-            raise ToolFailure("missing_path", f'"{path}" cannot be read ({error.strerror})', "arguments.path") from None
+            what = f'"{path}" cannot be read ({error.strerror})'
+            raise ToolFailure("missing_path", what, "arguments.path", "another file") from None
 
     def _replace(self, folder: Folder, name: str, data: bytes, check: Callable[[], None]) -> None:
         """Write beside the file, look a last time, and put it in the file's place."""
@@ -266,11 +291,6 @@ def _check(checked: str, now: str, path: str) -> None:
     if checked not in ("", now):
         what = f'the file "{path}" changed since the call was checked'
         raise ToolFailure("stale_version", what, "arguments.path", "the same call again, after a look at the file")
-
-
-def _outside(path: str, where: str) -> ToolFailure:
-    what = f'"{_shown(path)}" leads out of the workspace'
-    return ToolFailure("outside_workspace", what, where, "a path relative to the workspace")
 
 
 def _shown(path: str) -> str:
