@@ -3,7 +3,7 @@
 The folder is reached by directory handles, one component at a time, and no link is followed: whatever is swapped
 for a part of the path meanwhile, the handle stays where it is. Where the system has no directory handles
 (Windows), the folder's path is resolved when it is entered, must lie in the workspace, and is used as it is; a
-folder that is swapped after that is seen only by the state (`entry`), not by the opening itself.
+folder that is swapped after that is seen only where states are compared, not by the opening itself.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import os
 import stat
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -124,7 +124,7 @@ class Workspace:
             raise ToolFailure("precondition_failed", what, "arguments.content", "Unicode text") from None
         try:
             folder, names = self._reach(path)
-            *missing, name = names
+            missing = names[:-1]
             with folder:
                 _check(state, _state(folder, names[0]), path)
                 there = folder.status(names[0])
@@ -135,10 +135,8 @@ class Workspace:
                     raise self._is_folder(path)
                 for inner in missing:
                     folder.make(inner)
-                entry = ABSENT if missing else state.rpartition("/")[2]
-                self._replace(
-                    folder, name, data, lambda: _check(state and entry, entry_state(folder.status(name)), path)
-                )
+                entry = ABSENT if missing and state else state.rpartition("/")[2]
+                self._replace(folder, path, data, entry)
         except OSError as error:
             what = f'"{path}" cannot be written ({error.strerror})'
             raise ToolFailure("precondition_failed", what, "arguments.path", "another path") from None
@@ -265,16 +263,16 @@ class Workspace:
             what = f'"{path}" cannot be read ({error.strerror})'
             raise ToolFailure("missing_path", what, "arguments.path", "another file") from None
 
-    def _replace(self, folder: Folder, name: str, data: bytes, check: Callable[[], None]) -> None:
-        """Write beside the file, look a last time, and put it in the file's place."""
-        part = f".{uuid.uuid4().hex}.part"
+    def _replace(self, folder: Folder, path: str, data: bytes, entry: str) -> None:
+        """Write beside the file, look a last time whether it is as it was, and put the new one in its place."""
+        name, part = path.split("/")[-1], f".{uuid.uuid4().hex}.part"
         try:
             with os.fdopen(folder.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
                 file.write(data)
                 old = folder.status(name)
                 if is_file(old) and HANDLES:  # a program stays executable
                     os.fchmod(file.fileno(), 0o644 | (old.st_mode & 0o111))
-            check()
+            _check(entry, entry_state(folder.status(name)), path)
             folder.replace(part, name)
         except (OSError, ToolFailure):
             with suppress(FileNotFoundError):

@@ -10,7 +10,8 @@ import pytest
 
 from modtools.contract import ToolFailure
 from modtools.pipeline import WORKSPACE_POLICY, AuditLog, Pipeline, Request
-from modtools.surfaces import Context, Workspace, build_surface
+from modtools.surfaces import Context, Workspace, build_surface, folder
+from modtools.surfaces.folder import Folder
 
 pytestmark = [pytest.mark.case(9), pytest.mark.skipif(os.name != "posix", reason="needs POSIX links and renames")]
 
@@ -76,7 +77,7 @@ def by_edit(root, outside):
 def by_edit_of_equal_length(root, outside):
     before = os.stat(root / "src/a.txt").st_mtime_ns
     (root / "src/a.txt").write_text("eno\n")
-    os.utime(root / "src/a.txt", ns=(before, before + 1))  # clocks of file systems tick slowly
+    os.utime(root / "src/a.txt", ns=(before, before + 2 * 10**9))  # clocks of file systems tick slowly
 
 
 def by_folder_in_its_place(root, outside):
@@ -92,9 +93,9 @@ CALLS = {
 }
 
 
-def everything(folder) -> dict[str, str]:
+def everything(top) -> dict[str, str]:
     """Every file under a folder with its text, and every link with its target."""
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file()]
+    paths = [path for path in sorted(top.rglob("*")) if path.is_symlink() or path.is_file()]
     return {str(path): os.readlink(path) if path.is_symlink() else path.read_text() for path in paths}
 
 
@@ -166,6 +167,60 @@ def test_the_state_is_no_part_of_the_operations_digest(workspace):
     by_edit(workspace.root, None)
     after = tool.canonicalise(CALLS["read_file"], context)
     assert before.state != after.state and before.digest == after.digest
+
+
+@pytest.mark.parametrize(
+    "swap", [by_rename, by_hard_link, by_edit, by_edit_of_equal_length, by_deletion, by_recreation]
+)
+@pytest.mark.parametrize("when", ["before the file is opened", "once it is open"])
+@pytest.mark.parametrize("name", ["read_file", "write_file"])
+def test_a_swap_within_the_handler_is_seen_too(workspace, tmp_path, monkeypatch, name, when, swap):
+    tool, context = build_surface("fine").snapshot.tools[name], Context(workspace)
+    operation = tool.canonicalise(CALLS[name], context)
+    opening = Folder.open
+
+    def open_and_swap(opened_in, *arguments):
+        if when == "once it is open":
+            handle = opening(opened_in, *arguments)
+            swap(workspace.root, tmp_path)
+            return handle
+        swap(workspace.root, tmp_path)
+        return opening(opened_in, *arguments)
+
+    monkeypatch.setattr(Folder, "open", open_and_swap)
+    replaced_while_open = when == "once it is open" and swap not in (by_edit, by_edit_of_equal_length)
+    if name == "read_file" and replaced_while_open and folder.HANDLES:
+        assert tool.handler(operation, context).body == "one\n"  # the handle is still on the file that was checked
+        return
+    with pytest.raises(ToolFailure) as raised:
+        tool.handler(operation, context)
+    assert raised.value.failure.code in ("stale_version", "missing_path")
+    monkeypatch.undo()
+    left = everything(tmp_path)
+    assert not any("three" in text or path.endswith(".part") for path, text in left.items())
+
+
+def test_an_edit_between_reading_and_replacing_is_not_lost(workspace):
+    class Interrupted(Workspace):
+        def read(self, path, state=""):
+            text = super().read(path, state)
+            by_edit(self.root, None)
+            return text
+
+    tool, context = build_surface("fine").snapshot.tools["replace_in_file"], Context(Interrupted(workspace.root))
+    with pytest.raises(ToolFailure, match="changed since"):
+        tool.handler(tool.canonicalise(CALLS["replace_in_file"], context), context)
+    assert (workspace.root / "src/a.txt").read_text() == "one\nmore\n"
+
+
+def test_a_file_that_appears_while_its_new_folder_is_made_is_not_overwritten(workspace, tmp_path, monkeypatch):
+    tool, context = build_surface("fine").snapshot.tools["write_file"], Context(workspace)
+    operation = tool.canonicalise({"path": "new/b.txt", "content": "ours\n"}, context)
+    making = Folder.make
+    monkeypatch.setattr(Folder, "make", lambda *arguments: (making(*arguments), appears(workspace.root, tmp_path)))
+    with pytest.raises(ToolFailure, match="changed since"):
+        tool.handler(operation, context)
+    assert (workspace.root / "new/b.txt").read_text() == "theirs\n"
 
 
 class Swapping:
