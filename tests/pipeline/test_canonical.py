@@ -60,8 +60,8 @@ messy_urls = st.builds(
 @given(messy_urls)
 def test_the_canonical_form_of_a_url_is_its_own(url):
     canonical = accepted(canonical_url, url)
-    assume(canonical)
-    assert canonical_url(canonical) == canonical and canonical.isascii()
+    if canonical is not None:
+        assert canonical_url(canonical) == canonical and canonical.isascii()
 
 
 def meaning(url: str) -> tuple:
@@ -86,8 +86,8 @@ def meaning(url: str) -> tuple:
 def test_a_url_and_its_canonical_form_mean_the_same_to_the_standard_library(url):
     # So two URLs that mean different things never have one canonical form.
     canonical = accepted(canonical_url, url)
-    assume(canonical and "//" not in urlsplit(url).path)
-    assert meaning(url) == meaning(canonical)
+    if canonical is not None and "//" not in urlsplit(url).path:  # urljoin drops empty segments
+        assert meaning(url) == meaning(canonical)
 
 
 segments = st.text("abcXYZ019-._~", min_size=1, max_size=5).filter(lambda s: s not in (".", ".."))
@@ -289,7 +289,8 @@ def test_words_survive_quoting_so_different_words_stay_different(rest):
 )
 def test_an_accepted_command_has_the_very_words_that_a_real_shell_sees(tmp_path_factory, rest):
     found = accepted(canonical_command, f"python {rest}", PYTHON)
-    assume(found and len(found) > 1)
+    if not found or len(found) == 1:
+        return
     seen = subprocess.run(
         ["sh", "-c", f"printf '%s\\0' {rest.strip()}"], capture_output=True, cwd=tmp_path_factory.getbasetemp()
     )
@@ -325,11 +326,11 @@ def test_case_makes_no_difference_where_the_caller_says_so():
 
 
 @settings(max_examples=300)
-@given(st.text(max_size=12), st.booleans())
+@given(st.text(st.characters(exclude_categories=["C"]), max_size=12), st.booleans())
 def test_the_canonical_form_of_an_entity_is_its_own(text, fold_case):
     canonical = accepted(canonical_entity, text, r"(?s).*", fold_case=fold_case)
-    assume(canonical is not None)
-    assert canonical_entity(canonical, r"(?s).*", fold_case=fold_case) == canonical
+    if canonical is not None:
+        assert canonical_entity(canonical, r"(?s).*", fold_case=fold_case) == canonical
 
 
 @pytest.mark.parametrize(
