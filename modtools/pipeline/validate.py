@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +29,14 @@ _CODES = {
         + ("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "pattern", "format"),
         "out_of_range",
     ),
+}
+_TYPES = {
+    "boolean": "a boolean",
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a string",
+    "array": "an array",
+    "object": "an object",
 }
 # What to mend first, when several things are wrong.
 _ORDER = ("missing_argument", "unknown_property", "wrong_type", "not_in_enum", "out_of_range", "invalid_argument")
@@ -59,7 +67,7 @@ def validate_arguments(contract: ToolContract, arguments: Any) -> tuple[dict[str
         errors = list(validator.iter_errors(arguments))
         # A value that fails in a branch also counts as unevaluated: report the failure, not its shadow.
         real = [error for error in errors if error.validator != "unevaluatedProperties"]
-        failures = [_explain(_deepest(error)) for error in real or errors]
+        failures = list(dict.fromkeys(_explain(_deepest(error)) for error in real or errors))
     except (OverflowError, RecursionError) as error:
         failures = [
             Failure("invalid_argument", f"the arguments cannot be checked ({error})", "arguments", "smaller values")
@@ -157,23 +165,43 @@ def _deepest(error):
     return best_match([error]) if error.context else error
 
 
+def missing_argument(missing: Sequence[str], others: Sequence[str], where: str) -> Failure:
+    """Arguments that are absent, with the names that stand there instead."""
+    what = f"{_names(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+    expected = f"a value for {_names(missing)}" + (f", not {_names(others)}" if others else "")
+    return Failure("missing_argument", what, where, expected)
+
+
+def unknown_property(extra: Sequence[str], declared: Sequence[str], where: str) -> Failure:
+    """Arguments that the tool does not declare, with those that it does."""
+    what = f"{_names(extra)} {'is not an argument' if len(extra) == 1 else 'are not arguments'} here"
+    return Failure("unknown_property", what, where, f"only {_names(declared)}" if declared else "no arguments")
+
+
+def wrong_type(value: Any, wanted: Sequence[str], where: str) -> Failure:
+    """A value of another JSON type than those wanted."""
+    expected = " or ".join(_TYPES.get(kind, kind) for kind in wanted)
+    return Failure("wrong_type", f"the value is {_kind(value)}", where, expected)
+
+
 def _explain(error) -> Failure:
     code = _CODES.get(error.validator, "invalid_argument")
     where = "arguments" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
     value, rule = error.validator_value, error.instance
+    if error.validator == "required":  # an error for each name; told as one
+        declared = error.schema.get("properties", {})
+        closed = error.schema.get("additionalProperties") is False
+        others = [name for name in rule if name not in declared] if closed else []
+        return missing_argument([name for name in value if name not in rule], others, where)
     if code == "missing_argument":
-        # Each missing name is an error of its own, named at the start of its message.
-        missing = _names([name for name in re.findall(r"^(?:'(.*?)'|\"(.*?)\") is a", error.message)[0] if name])
-        return Failure(code, f"{missing} is missing", where, f"a value for {missing}")
+        missing = [name for name in re.findall(r"^(?:'(.*?)'|\"(.*?)\") is a", error.message)[0] if name]
+        return missing_argument(missing, [], where)
     if code == "unknown_property":
         declared = list(error.schema.get("properties", {}))
         extra = [name for name in rule if name not in declared and repr(name) in error.message]
-        return Failure(
-            code, f"{_names(extra)} is not declared here", where, f"only {_names(declared)}" if declared else ""
-        )
+        return unknown_property(extra, declared, where)
     if code == "wrong_type":
-        wanted = value if isinstance(value, str) else " or ".join(value)
-        return Failure(code, f"the value is {_kind(rule)}", where, f"a value of type {wanted}")
+        return wrong_type(rule, [value] if isinstance(value, str) else value, where)
     if code == "not_in_enum":
         wanted = ", ".join(json.dumps(v) for v in (value if error.validator == "enum" else [value]))
         return Failure(code, f"{_short(rule)} is not one of the values allowed", where, f"one of {wanted[:300]}")
@@ -186,7 +214,7 @@ def _explain(error) -> Failure:
     return Failure(code, f"the value is refused: {error.message[:150]}", where)
 
 
-def _names(names: list[str]) -> str:
+def _names(names: Sequence[str]) -> str:
     return ", ".join(f'"{name}"' for name in names[:6])
 
 
@@ -196,12 +224,5 @@ def _short(value: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    names = {
-        bool: "a boolean",
-        int: "an integer",
-        float: "a number",
-        str: "a string",
-        list: "an array",
-        dict: "an object",
-    }
-    return names.get(type(value), "null")
+    kinds = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+    return _TYPES.get(kinds.get(type(value), ""), "null")

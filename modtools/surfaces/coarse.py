@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modtools.contract import Effect, Operation, Tool, ToolContract, ToolFailure
+from modtools.contract import Effect, Failure, Operation, Tool, ToolContract, ToolFailure
+from modtools.pipeline.validate import missing_argument, unknown_property, wrong_type
 from modtools.surfaces.operations import CANONICALISERS, Context, perform
 from modtools.surfaces.surface import Surface
 
@@ -74,27 +75,36 @@ def _canonicalise(arguments: Mapping[str, Any], context: Context) -> Operation:
 
 
 def _loose(action: str, args: Mapping[str, Any]) -> dict[str, str]:
-    """Map argument names through their aliases, and numbers and booleans to text."""
-    taken: dict[str, str] = {}
-    for name, value in args.items():
-        wanted = next((p for p in _PARAMETERS[action] if name == p or name in ARG_ALIASES[p]), None)
-        where = f"arguments.args.{name}"
+    """Map argument names through their aliases, and numbers and booleans to text. What is refused is refused in the
+    words of a typed tool, so that the surfaces differ in their schemas alone.
+    """
+    parameters, where = _PARAMETERS[action], "arguments.args"
+    written: dict[str, str] = {}  # parameter -> the name it was given under
+    unknown: list[str] = []
+    for name in args:
+        wanted = next((p for p in parameters if name == p or name in ARG_ALIASES[p]), None)
         if wanted is None:
-            expected = f"only {', '.join(_PARAMETERS[action])}"
-            raise ToolFailure(
-                "unknown_property", f'"{name}" is not an argument of {action}', "arguments.args", expected
-            )
-        if wanted in taken:
-            raise ToolFailure("unknown_property", f'"{name}" gives {wanted} a second time', where, f"{wanted} once")
-        if isinstance(value, (dict, list)) or value is None:
-            raise ToolFailure("wrong_type", f'"{name}" is no text', where, "a value of type string")
-        taken[wanted] = (
-            value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
-        )
-    if action == "run_tests":
-        taken.setdefault("command", "python -m unittest")
-    missing = [p for p in _PARAMETERS[action] if p not in taken]
+            unknown.append(name)
+        elif wanted in written:
+            what = f'"{name}" gives {wanted} a second time'
+            raise ToolFailure("unknown_property", what, f"{where}.{name}", f"{wanted} once")
+        else:
+            written[wanted] = name
+    optional = {"command": "python -m unittest"} if action == "run_tests" else {}
+    missing = [p for p in parameters if p not in written and p not in optional]
     if missing:
-        names = ", ".join(f'"{p}"' for p in missing)
-        raise ToolFailure("missing_argument", f"{names} is missing", "arguments.args", f"a value for {names}")
-    return taken
+        raise _refused(missing_argument(missing, unknown, where))
+    if unknown:
+        raise _refused(unknown_property(unknown, parameters, where))
+    for wanted, name in written.items():
+        if isinstance(args[name], (dict, list)) or args[name] is None:
+            raise _refused(wrong_type(args[name], ["string"], f"{where}.{name}"))
+    return optional | {wanted: _text(args[name]) for wanted, name in written.items()}
+
+
+def _text(value: str | bool | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _refused(failure: Failure) -> ToolFailure:
+    return ToolFailure(failure.code, failure.what, failure.where, failure.expected)

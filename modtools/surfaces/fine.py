@@ -43,15 +43,21 @@ def _schema(**descriptions: str) -> dict[str, Any]:
     }
 
 
-_PATH = "relative path"
+_PATH = "relative path in the repository"
 
 # action -> name, description, parameters. Preconditions and failure modes stand in the descriptions.
 _TOOLS: dict[str, tuple[str, str, dict[str, Any], Effect, bool]] = {
-    "read": ("read_file", "Show the text of a file. Fails if there is none.", _schema(path=_PATH), Effect.READ, True),
+    "read": (
+        "read_file",
+        "Show a text file. Fails if it is missing or binary.",
+        _schema(path=_PATH),
+        Effect.READ,
+        True,
+    ),
     "search": (
         "search_files",
         "List the lines of all files that contain a text, as path:line: text.",
-        _schema(pattern="literal text, case-sensitive"),
+        _schema(pattern="literal text of one line, case-sensitive"),
         Effect.READ,
         True,
     ),
@@ -64,7 +70,7 @@ _TOOLS: dict[str, tuple[str, str, dict[str, Any], Effect, bool]] = {
     ),
     "write": (
         "write_file",
-        "Create a file, or overwrite all of it.",
+        "Create a file with its folders, or overwrite all of it.",
         _schema(path=_PATH, content="the whole text"),
         Effect.WRITE,
         True,

@@ -5,19 +5,18 @@ A surface only differs in what the model has to write. What is then done, checke
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from modtools.contract import Effect, Operation, Outcome, ToolFailure, ToolResult
+from modtools.pipeline.canonical import canonical_command
 from modtools.sandbox import BoxResult, Limits, run
 from modtools.surfaces.workspace import Workspace
 
 MAX_MATCHES = 30
-_TESTS_EXPECTED = '"python -m unittest", with names of test modules behind it if wanted'
+_TESTS_EXPECTED = '"python -m unittest", alone or with test modules written with dots'
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,8 @@ class Context:
 def read(context: Context, path: str) -> Operation:
     """Canonical `read` of one file."""
     canonical = context.workspace.canonical(path)
-    return Operation("read", {"path": canonical}, (f"workspace:{canonical}",), Effect.READ)
+    state = context.workspace.state(canonical)
+    return Operation("read", {"path": canonical}, (f"workspace:{canonical}",), Effect.READ, state)
 
 
 def search(context: Context, pattern: str) -> Operation:
@@ -59,30 +59,31 @@ def replace(context: Context, path: str, old: str, new: str) -> Operation:
     if old == new:
         raise ToolFailure("precondition_failed", "old and new text are the same", "arguments.new", "a different text")
     arguments = {"path": canonical, "old": old, "new": new}
-    return Operation("replace", arguments, (f"workspace:{canonical}",), Effect.WRITE)
+    state = context.workspace.state(canonical)
+    return Operation("replace", arguments, (f"workspace:{canonical}",), Effect.WRITE, state)
 
 
 def write(context: Context, path: str, content: str) -> Operation:
     """Canonical `write` of one whole file."""
     canonical = context.workspace.canonical(path, must_exist=False)
-    return Operation("write", {"path": canonical, "content": content}, (f"workspace:{canonical}",), Effect.WRITE)
+    arguments = {"path": canonical, "content": content}
+    state = context.workspace.state(canonical)
+    return Operation("write", arguments, (f"workspace:{canonical}",), Effect.WRITE, state)
 
 
 def run_tests(context: Context, command: str) -> Operation:
     """Canonical `run_tests`: the command must be on the allow-list; the box holds nothing else anyway."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise ToolFailure(
-            "malformed_identifier", f"the command cannot be split ({error})", "arguments.command"
-        ) from None
+    words = canonical_command(command, {"python": ("python3",)}, expected=_TESTS_EXPECTED)
     names = words[3:]
-    allowed = words[:3] in (["python", "-m", "unittest"], ["python3", "-m", "unittest"])
-    if not allowed or not all(name in ("-v", "discover") or name.replace(".", "_").isidentifier() for name in names):
-        what = f'"{command[:80]}" is not on the allow-list'
+    if words[:3] != ("python", "-m", "unittest") or not all(_names_tests(name) for name in names):
+        what = f'"{command[:80]}" is not allowed'
         raise ToolFailure("command_not_allowed", what, "arguments.command", _TESTS_EXPECTED)
     tests = sorted(name for name in names if name not in ("-v", "discover"))
     return Operation("run_tests", {"tests": tests}, ("workspace:",), Effect.EXECUTE)
+
+
+def _names_tests(word: str) -> bool:
+    return word in ("-v", "discover") or word.replace(".", "_").isidentifier()
 
 
 def run_python(context: Context, code: str) -> Operation:
@@ -103,24 +104,24 @@ def perform(operation: Operation, context: Context) -> ToolResult:
     Raises:
         ToolFailure: where the operation is declined before anything was changed.
     """
-    return _PERFORM[operation.action](context, operation.arguments)
+    return _PERFORM[operation.action](context, operation)
 
 
-def _read(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
-    text = context.workspace.read(arguments["path"])
-    lines = len(lines_of(text))
-    return ToolResult(f"{arguments['path']}, {_count(lines, 'line')}", text)
+def _read(context: Context, operation: Operation) -> ToolResult:
+    path = operation.arguments["path"]
+    text = context.workspace.read(path, operation.state)
+    return ToolResult(f"{path}, {_count(len(lines_of(text)), 'line')}", text)
 
 
-def _search(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
-    pattern = arguments["pattern"]
+def _search(context: Context, operation: Operation) -> ToolResult:
+    pattern = operation.arguments["pattern"]
     matches = [
         (path, number, line)
         for path, text in context.workspace.text_files()
         for number, line in enumerate(lines_of(text), 1)
         if pattern in line
     ]
-    summary = f"{_count(len(matches), 'match', 'matches')} for {pattern!r}"
+    summary = f'{_count(len(matches), "match", "matches")} for "{pattern}"'
     if context.dump_search:
         paths = list(dict.fromkeys(path for path, _, _ in matches))
         return ToolResult(summary, "\n".join(f"--- {path}\n{context.workspace.read(path)}" for path in paths))
@@ -130,9 +131,9 @@ def _search(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
     return ToolResult(summary, "\n".join(shown))
 
 
-def _replace(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
-    path, old, new = arguments["path"], arguments["old"], arguments["new"]
-    text = context.workspace.read(path)
+def _replace(context: Context, operation: Operation) -> ToolResult:
+    path, old, new = (operation.arguments[name] for name in ("path", "old", "new"))
+    text = context.workspace.read(path, operation.state)
     # What the model was shown has plain line ends; a file that has the other kind throughout keeps them.
     crlf = 0 < text.count("\n") == text.count("\r\n")
     if crlf:
@@ -140,7 +141,10 @@ def _replace(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
     starts = _occurrences(text, old)
     if not starts:
         raise ToolFailure(
-            "precondition_failed", f'the old text is not in "{path}"', "arguments.old", "text as it stands there"
+            "precondition_failed",
+            f'the old text is not in "{path}"',
+            "arguments.old",
+            "text copied from the file; read it first",
         )
     if len(starts) > 1:
         lines = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts[:10])
@@ -148,7 +152,8 @@ def _replace(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
         raise ToolFailure("precondition_failed", what, "arguments.old", "more text around it, so that it occurs once")
     line = text.count("\n", 0, starts[0]) + 1
     changed = text[: starts[0]] + new + text[starts[0] + len(old) :]
-    context.workspace.write(path, changed.replace("\n", "\r\n") if crlf else changed)
+    # With the state that the text was read in: an edit since then is not overwritten.
+    context.workspace.write(path, changed.replace("\n", "\r\n") if crlf else changed, operation.state)
     return ToolResult(f"replaced at {path}:{line}")
 
 
@@ -161,13 +166,14 @@ def _occurrences(text: str, old: str) -> list[int]:
     return starts
 
 
-def _write(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
-    context.workspace.write(arguments["path"], arguments["content"])
-    return ToolResult(f"wrote {arguments['path']}, {_count(len(lines_of(arguments['content'])), 'line')}")
+def _write(context: Context, operation: Operation) -> ToolResult:
+    path, content = operation.arguments["path"], operation.arguments["content"]
+    context.workspace.write(path, content, operation.state)
+    return ToolResult(f"wrote {path}, {_count(len(lines_of(content)), 'line')}")
 
 
-def _run_tests(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
-    tests = arguments["tests"] or ["discover", "-s", "tests", "-t", "."]
+def _run_tests(context: Context, operation: Operation) -> ToolResult:
+    tests = operation.arguments["tests"] or ["discover", "-s", "tests", "-t", "."]
     # An isolated interpreter leaves the workspace off its path, where `python -m unittest` would have it.
     program = (
         "import sys, unittest; sys.path.insert(0, ''); unittest.main(None, argv=['python -m unittest', *sys.argv[1:]])"
@@ -182,8 +188,8 @@ def _run_tests(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
     )
 
 
-def _run_python(context: Context, arguments: Mapping[str, Any]) -> ToolResult:
-    box = _boxed(context, ["-c", arguments["code"]])
+def _run_python(context: Context, operation: Operation) -> ToolResult:
+    box = _boxed(context, ["-c", operation.arguments["code"]])
     output = _output(context, box)
     if box.ended_by != "exit":
         return ToolResult(f"the program was ended: {box.ended_by}", output, outcome=Outcome.PARTIAL, code="partial")
@@ -202,7 +208,10 @@ def _boxed(context: Context, python_args: list[str]) -> BoxResult:
 def _output(context: Context, box: BoxResult) -> str:
     """What a program printed, without the paths by which machines and sandbox levels differ."""
     text = box.stdout + box.stderr
-    return text.replace(str(context.workspace.root), "/workspace").replace(sys.base_prefix, "/python")
+    root = str(context.workspace.root)
+    # Files are named as the tools name them, so that a path in a traceback can be read.
+    text = text.replace(f"{root}{os.sep}", "").replace("/workspace/", "")
+    return text.replace(root, "/workspace").replace(sys.base_prefix, "/python")
 
 
 def lines_of(text: str) -> list[str]:

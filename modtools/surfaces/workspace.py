@@ -1,9 +1,11 @@
 """The workspace: one folder an episode may work in, and nothing outside it.
 
 A path from a model is untrusted text. `canonical` turns it into the one true relative path, links resolved,
-before any policy sees it; reading and writing then walk to that path by directory handles and follow no
-link, so a link swapped in between check and use leads nowhere. Where the system has no directory handles
-(Windows), the path is resolved a second time just before it is opened.
+before any policy sees it, and `state` says which file in which folder that was, in which version. Reading and
+writing walk to the path by handles, follow no link (see `folder`), and compare what they opened with the state: what
+was decided about is what is read or replaced, whatever was swapped in between. Two gaps are left. A change that
+leaves size and time of a file as they were is not seen. And no system replaces a file only if it is unchanged, so
+between a write's last look and its replacement there are some microseconds.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from modtools.contract import ToolFailure
+from modtools.surfaces.folder import ABSENT, HANDLES, Folder, entry_state, is_file
 
 MAX_READ_BYTES = 10_000_000
 MAX_WRITE_CHARS = 1_000_000
 MAX_SEARCH_BYTES = 1_000_000
 _SKIPPED_FOLDERS = {"__pycache__", ".git"}
-_HANDLES = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
 @dataclass(frozen=True)
@@ -54,67 +56,90 @@ class Workspace:
             resolved = resolved.resolve()
             relative = resolved.relative_to(root)
         except (ValueError, OSError, RuntimeError):  # outside, or a loop of links
-            raise _outside(path, where) from None
+            raise self._outside(path, where) from None
         if relative == PurePosixPath("."):
-            raise ToolFailure(
-                "malformed_identifier", f'"{_shown(path)}" is the workspace itself', where, "a file in it"
-            )
+            what = f'"{_shown(path)}" is the repository itself'
+            raise ToolFailure("malformed_identifier", what, where, self._example(path))
         spelled = self._as_listed(root, relative.parts)
         if spelled is None and must_exist:
             raise ToolFailure("missing_path", f'there is no "{_shown(path)}"', where, self._hint(parts))
         return "/".join(spelled or relative.parts)
 
-    def read(self, path: str) -> str:
-        """The text of a file at a canonical path.
+    def state(self, path: str) -> str:
+        """Which file stands at a canonical path, and in which version.
+
+        Returns:
+            "folder/file": device and inode of the folder; then device, inode, size and time of change of what is
+            there, or "absent". Of a path whose folders are missing, the deepest folder that there is counts.
 
         Raises:
-            ToolFailure: missing_path, or precondition_failed for a folder, a huge or a binary file.
+            ToolFailure: precondition_failed where the system does not let us look.
         """
-        data = self._read_bytes(path)
+        try:
+            folder, names = self._reach(path)
+            with folder:
+                return _state(folder, names[0])
+        except OSError as error:
+            what = f'"{path}" cannot be reached ({error.strerror})'
+            raise ToolFailure("precondition_failed", what, "arguments.path", "another path") from None
+
+    def read(self, path: str, state: str = "") -> str:
+        """The text of a file at a canonical path.
+
+        Args:
+            path: canonical.
+            state: what `state` said when the call was checked, or "" for a file in any.
+
+        Raises:
+            ToolFailure: missing_path; stale_version where the state is another; or precondition_failed for a
+                folder, a huge or a binary file.
+        """
+        data = self._read_bytes(path, state)
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
-            raise ToolFailure("precondition_failed", f'"{path}" is not a text file (UTF-8)', "arguments.path") from None
+            what = f'"{path}" is not a text file (UTF-8)'
+            raise ToolFailure("precondition_failed", what, "arguments.path", "a text file") from None
 
-    def write(self, path: str, content: str) -> None:
+    def write(self, path: str, content: str, state: str = "") -> None:
         """Create or replace a file at a canonical path; folders on the way are made.
 
         The new file takes the old one's place in one step, so a hard link to a file elsewhere is left alone.
 
+        Args:
+            path: canonical.
+            content: the whole text.
+            state: as in `read`.
+
         Raises:
-            ToolFailure: precondition_failed where a folder is in the way or the text is too long.
+            ToolFailure: precondition_failed where a folder is in the way or the text is too long; stale_version.
         """
         if len(content) > MAX_WRITE_CHARS:
             what = f"the content has {len(content)} characters"
-            raise ToolFailure("precondition_failed", what, "arguments.content", f"at most {MAX_WRITE_CHARS}")
+            raise ToolFailure("precondition_failed", what, "arguments.content", f"at most {MAX_WRITE_CHARS} characters")
         try:
             data = content.encode("utf-8")
         except UnicodeEncodeError:
-            raise ToolFailure("precondition_failed", "the content is not Unicode text", "arguments.content") from None
-        *folders, name = path.split("/")
-        part = f".{uuid.uuid4().hex}.part"
+            what = "the content holds half of a surrogate pair"
+            raise ToolFailure("precondition_failed", what, "arguments.content", "Unicode text") from None
         try:
-            if not _HANDLES:
-                self._write_without_handles(path, part, data)
-                return
-            folder = self._open_folder(folders, create=True)
-            try:
-                handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=folder)
-                try:
-                    with os.fdopen(handle, "wb") as file:
-                        file.write(data)
-                        with suppress(FileNotFoundError):  # a program stays executable
-                            old = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                            os.fchmod(handle, 0o644 | (old.st_mode & 0o111 if stat.S_ISREG(old.st_mode) else 0))
-                    os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
-                except OSError:
-                    os.unlink(part, dir_fd=folder)
-                    raise
-            finally:
-                os.close(folder)
+            folder, names = self._reach(path)
+            missing = names[:-1]
+            with folder:
+                _check(state, _state(folder, names[0]), path)
+                there = folder.status(names[0])
+                if missing and there is not None:
+                    what = f'"{path.removesuffix("/" + "/".join(names[1:]))}" is not a folder'
+                    raise ToolFailure("precondition_failed", what, "arguments.path", "a path through folders")
+                if there is not None and stat.S_ISDIR(there.st_mode):
+                    raise self._is_folder(path)
+                for inner in missing:
+                    folder.make(inner)
+                entry = ABSENT if missing and state else state.rpartition("/")[2]
+                self._replace(folder, path, data, entry)
         except OSError as error:
             what = f'"{path}" cannot be written ({error.strerror})'
-            raise ToolFailure("precondition_failed", what, "arguments.path", "the path of a file") from None
+            raise ToolFailure("precondition_failed", what, "arguments.path", "another path") from None
 
     def files(self) -> list[str]:
         """All regular files, sorted; links, caches and anything that is no file are left out."""
@@ -130,16 +155,17 @@ class Workspace:
                 continue
 
     def _parts(self, path: str, where: str) -> list[str]:
-        expected = 'a relative path with forward slashes, e.g. "src/a.py"'
         if not path.strip() or len(path) > 1000 or any(unicodedata.category(c) in ("Cc", "Cs") for c in path):
-            raise ToolFailure("malformed_identifier", f'"{_shown(path)}" is not a path', where, expected)
+            raise ToolFailure("malformed_identifier", f'"{_shown(path)}" is not a path', where, self._example(path))
         if "\\" in path:
-            raise ToolFailure("malformed_identifier", f'"{_shown(path)}" has a backslash', where, expected)
+            raise ToolFailure("malformed_identifier", f'"{_shown(path)}" has a backslash', where, 'forward slashes "/"')
         if path.startswith(("/", "~")) or (len(path) > 1 and path[1] == ":"):
-            raise _outside(path, where)
+            raise self._outside(path, where)
         parts = [part for part in path.split("/") if part not in ("", ".")]
         if any(len(part.encode()) > 255 for part in parts):
-            raise ToolFailure("malformed_identifier", f'"{_shown(path)}" has a name too long', where, expected)
+            raise ToolFailure(
+                "malformed_identifier", f'"{_shown(path)}" has a name too long', where, self._example(path)
+            )
         return parts
 
     def _as_listed(self, root: Path, parts: tuple[str, ...]) -> list[str] | None:
@@ -171,6 +197,20 @@ class Workspace:
         shown = ", ".join(files[:12]) + (", ..." if len(files) > 12 else "")
         return f"an existing path, one of {shown}" if files else "an existing path"
 
+    def _example(self, path: str) -> str:
+        files = self.files()
+        near = [f for f in files if f.split("/")[-1] == path.split("/")[-1]]
+        return f'a relative path, e.g. "{[*near, *files, "src/a.py"][0]}"'
+
+    def _outside(self, path: str, where: str) -> ToolFailure:
+        what = f'"{_shown(path)}" leads out of the repository'
+        return ToolFailure("outside_workspace", what, where, self._example(path))
+
+    def _is_folder(self, path: str) -> ToolFailure:
+        inside = next((f for f in self.files() if f.startswith(f"{path}/")), "")
+        expected = f'a file in it, e.g. "{inside}"' if inside else "the path of a file"
+        return ToolFailure("precondition_failed", f'"{path}" is a folder', "arguments.path", expected)
+
     def _walk(self) -> Iterator[str]:
         for folder, names, files in os.walk(self.root, followlinks=False):
             names[:] = [n for n in names if n not in _SKIPPED_FOLDERS and not os.path.islink(os.path.join(folder, n))]
@@ -184,65 +224,71 @@ class Workspace:
                 if regular and not name.endswith(".part"):
                     yield Path(full).relative_to(self.root).as_posix()
 
-    def _read_bytes(self, path: str) -> bytes:
-        *folders, name = path.split("/")
+    def _reach(self, path: str) -> tuple[Folder, list[str]]:
+        """The deepest folder on the way that is there, and the names that are left; the last is the file's."""
+        names = path.split("/")
+        folder = Folder(self.root)
+        while len(names) > 1:
+            try:
+                folder.enter(names[0])
+            except OSError:
+                break
+            del names[0]
+        return folder, names
+
+    def _read_bytes(self, path: str, state: str) -> bytes:
         try:
-            if _HANDLES:
-                folder = self._open_folder(folders)
-                try:
-                    # O_NONBLOCK: opening a named pipe must not wait for a writer.
-                    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-                finally:
-                    os.close(folder)
-            else:
-                handle = os.open(self._checked_again(path), os.O_RDONLY | getattr(os, "O_BINARY", 0))
-            with os.fdopen(handle, "rb") as file:
-                status = os.fstat(file.fileno())
-                if not stat.S_ISREG(status.st_mode):
-                    raise ToolFailure(
-                        "precondition_failed", f'"{path}" is not a file', "arguments.path", "the path of a file"
-                    )
+            folder, names = self._reach(path)
+            *missing, name = names
+            with folder:
+                _check(state, _state(folder, names[0]), path)
+                status = None if missing else folder.status(name)
+                if status is None:
+                    raise ToolFailure("missing_path", f'there is no "{path}"', "arguments.path", self._hint([name]))
+                if stat.S_ISDIR(status.st_mode):
+                    raise self._is_folder(path)
+                if not is_file(status):
+                    what = f'"{path}" is not a file'
+                    raise ToolFailure("precondition_failed", what, "arguments.path", "the path of a file")
                 if status.st_size > MAX_READ_BYTES:
                     what = f'"{path}" has {status.st_size} bytes'
-                    raise ToolFailure("precondition_failed", what, "arguments.path", f"at most {MAX_READ_BYTES}")
-                return file.read(MAX_READ_BYTES)
+                    expected = f"a file of at most {MAX_READ_BYTES} bytes"
+                    raise ToolFailure("precondition_failed", what, "arguments.path", expected)
+                with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
+                    data = file.read(MAX_READ_BYTES)
+                    # After reading, so that a change meanwhile is seen too.
+                    _check(state.rpartition("/")[2], entry_state(folder.opened(file.fileno(), name)), path)
+                    return data
         except OSError as error:
-            raise ToolFailure("missing_path", f'"{path}" cannot be read ({error.strerror})', "arguments.path") from None
+            what = f'"{path}" cannot be read ({error.strerror})'
+            raise ToolFailure("missing_path", what, "arguments.path", "another file") from None
 
-    def _open_folder(self, folders: list[str], create: bool = False) -> int:
-        """A handle on a folder, reached one component at a time without following a link."""
-        handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+    def _replace(self, folder: Folder, path: str, data: bytes, entry: str) -> None:
+        """Write beside the file, look a last time whether it is as it was, and put the new one in its place."""
+        name, part = path.split("/")[-1], f".{uuid.uuid4().hex}.part"
         try:
-            for name in folders:
-                if create:
-                    try:
-                        os.mkdir(name, 0o755, dir_fd=handle)
-                    except FileExistsError:
-                        pass
-                inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=handle)
-                os.close(handle)
-                handle = inner
-        except OSError:
-            os.close(handle)
+            with os.fdopen(folder.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                file.write(data)
+                old = folder.status(name)
+                if is_file(old) and HANDLES:  # a program stays executable
+                    os.fchmod(file.fileno(), 0o644 | (old.st_mode & 0o111))
+            _check(entry, entry_state(folder.status(name)), path)
+            folder.replace(part, name)
+        except (OSError, ToolFailure):
+            with suppress(FileNotFoundError):
+                folder.remove(part)
             raise
-        return handle
-
-    def _checked_again(self, path: str) -> Path:
-        full = (self.root / path).resolve()
-        if not full.is_relative_to(self.root.resolve()):
-            raise OSError(0, "the path leads out of the workspace")
-        return full
-
-    def _write_without_handles(self, path: str, part: str, data: bytes) -> None:
-        full = self._checked_again(path)
-        full.parent.mkdir(parents=True, exist_ok=True)
-        (full.parent / part).write_bytes(data)
-        os.replace(full.parent / part, full)
 
 
-def _outside(path: str, where: str) -> ToolFailure:
-    what = f'"{_shown(path)}" leads out of the workspace'
-    return ToolFailure("outside_workspace", what, where, "a path relative to the workspace")
+def _state(folder: Folder, name: str) -> str:
+    return f"{folder.identity}/{entry_state(folder.status(name))}"
+
+
+def _check(checked: str, now: str, path: str) -> None:
+    """Compare two states; "" is any."""
+    if checked not in ("", now):
+        what = f'the file "{path}" changed since the call was checked'
+        raise ToolFailure("stale_version", what, "arguments.path", "the same call again, after a look at the file")
 
 
 def _shown(path: str) -> str:

@@ -127,7 +127,7 @@ def test_properties_that_only_a_condition_declares_are_closed_too():
 
 def test_each_failure_names_what_it_is_about():
     tool = ToolContract("t", "", {"type": "object", "properties": {"a": {}, "it's": {}}, "required": ["a", "it's"]})
-    assert [f.what for f in validate_arguments(tool, {})[1]] == ['"a" is missing', '"it\'s" is missing']
+    assert [f.what for f in validate_arguments(tool, {})[1]] == ['"a", "it\'s" are missing']
     depends = ToolContract(
         "t", "", {"type": "object", "properties": {"a": {}, "b": {}}, "dependentRequired": {"a": ["b"]}}
     )

@@ -18,6 +18,7 @@ def root(tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text("X = 1\nY = X\n")
     (tmp_path / "src" / "b.py").write_text("Z = 3\n")
+    (tmp_path / "b.bin").write_bytes(b"\xff\xfe")
     return tmp_path
 
 
@@ -34,6 +35,15 @@ STEPS = [
     ("read", {"path": "src/a.py"}),
     ("read", {"path": "src/none.py"}),
     ("read", {"path": "../x"}),
+    ("read", {"path": "src"}),
+    ("read", {"path": "b.bin"}),
+    ("write", {"path": "src", "content": ""}),
+    ("read", {}),
+    ("replace", {"path": "src/a.py"}),
+    ("read", {"name": "src/a.py"}),
+    ("read", {"path": "src/a.py", "line": "3"}),
+    ("read", {"path": ["src/a.py"]}),
+    ("run_tests", {"tests": ["; ls"]}),
     ("search", {"pattern": "X"}),
     ("search", {"pattern": ""}),
     ("replace", {"path": "src/a.py", "old": "X", "new": "W"}),
@@ -51,8 +61,51 @@ def test_coarse_and_fine_reach_the_same_operation_and_the_same_words(root, actio
         results.append(ask(root, name, tool=rendered["name"], **rendered["arguments"]))
         (root / "src" / "a.py").write_text("X = 1\nY = X\n")
     fine, coarse = results
-    assert fine.observation.text == coarse.observation.text and fine.outcome == coarse.outcome
+    coarse_text = coarse.observation.text.replace("arguments.args", "arguments")
+    assert fine.observation.text.removesuffix(" (1 more problem)") == coarse_text and fine.outcome == coarse.outcome
     assert (fine.operation and fine.operation.digest) == (coarse.operation and coarse.operation.digest)
+
+
+MISTAKES = {
+    "read_file": [
+        ({"path": "a.py"}, 'missing_path at arguments.path: there is no "a.py". Expected: an existing path, e.g. "src/a.py".'),
+        ({"path": "src/c.py"}, 'there is no "src/c.py". Expected: an existing path, one of b.bin, src/a.py, src/b.py.'),
+        ({"path": "/workspace/src/b.py"},
+         'outside_workspace at arguments.path: "/workspace/src/b.py" leads out of the repository. '
+         'Expected: a relative path, e.g. "src/b.py".'),
+        ({"path": "src"}, 'precondition_failed at arguments.path: "src" is a folder. Expected: a file in it, e.g. "src/a.py".'),
+        ({"path": "."}, 'malformed_identifier at arguments.path: "." is the repository itself. Expected: a relative path'),
+        ({"path": "src\\a.py"}, '"src\\a.py" has a backslash. Expected: forward slashes "/".'),
+        ({"path": "b.bin"}, '"b.bin" is not a text file (UTF-8). Expected: a text file.'),
+        ({"file": "src/a.py"}, 'missing_argument at arguments: "path" is missing. Expected: a value for "path", not "file".'),
+        ({"path": 3}, "wrong_type at arguments.path: the value is an integer. Expected: a string."),
+    ],
+    "replace_in_file": [
+        ({"path": "src/a.py"}, '"old", "new" are missing. Expected: a value for "old", "new".'),
+        ({"path": "src/a.py", "old": "Q", "new": "R"},
+         'the old text is not in "src/a.py". Expected: text copied from the file; read it first.'),
+        ({"path": "src/a.py", "old": "X", "new": "R"},
+         'occurs 2 times in "src/a.py", at lines 1, 2. Expected: more text around it, so that it occurs once.'),
+        ({"path": "src/a.py", "old": "X", "new": "X"}, "old and new text are the same. Expected: a different text."),
+    ],
+    "write_file": [
+        ({"path": "src", "content": ""}, '"src" is a folder. Expected: a file in it, e.g. "src/a.py".'),
+        ({"path": "src/a.py/x", "content": ""}, '"src/a.py" is not a folder. Expected: a path through folders.'),
+    ],
+    "search_files": [({"pattern": "a\nb"}, "the pattern spans lines. Expected: text of one line, at least one character.")],
+    "run_tests": [
+        ({"command": "python -m unittest tests/test_a.py"},
+         'command_not_allowed at arguments.command: "python -m unittest tests/test_a.py" is not allowed. '
+         'Expected: "python -m unittest", alone or with test modules written with dots.'),
+        ({"command": "python -m unittest\nls"}, "is not allowed"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "arguments", "words"), [(t, a, w) for t, rows in MISTAKES.items() for a, w in rows])
+def test_a_common_mistake_is_told_with_what_to_do_next(root, tool, arguments, words):
+    text = ask(root, "fine", tool=tool, **arguments).observation.text
+    assert text.startswith("error: validation_failed/") and words in text and ". Expected: " in text
 
 
 def test_an_ambiguous_replacement_is_refused_and_says_where(root):
@@ -68,13 +121,13 @@ def test_overlapping_occurrences_are_ambiguous_too(root):
 
 def test_search_lists_path_and_line(root):
     text = ask(root, "fine", tool="search_files", pattern="X").observation.text
-    assert text == "ok: 2 matches for 'X'\nsrc/a.py:1: X = 1\nsrc/a.py:2: Y = X"
+    assert text == 'ok: 2 matches for "X"\nsrc/a.py:1: X = 1\nsrc/a.py:2: Y = X'
 
 
 def test_search_stops_listing_at_thirty_and_says_so(root):
     (root / "many.py").write_text("needle\n" * 50)
     lines = ask(root, "fine", tool="search_files", pattern="needle").observation.text.splitlines()
-    assert lines[0] == "ok: 50 matches for 'needle', the first 30 shown" and len(lines) == 31
+    assert lines[0] == 'ok: 50 matches for "needle", the first 30 shown' and len(lines) == 31
 
 
 def test_the_four_switches_change_what_they_name(root):
@@ -182,6 +235,7 @@ def test_test_runs_say_the_same_at_each_run_and_name_no_machine_path(root):
         and str(root) not in results[0].observation.text
     )
     assert "AssertionError: 1 != 2" in results[0].observation.text
+    assert 'File "tests/test_a.py", line 5' in results[0].observation.text  # a path that read_file takes
 
 
 def test_what_a_surface_cannot_say_is_a_usage_error():

@@ -82,7 +82,7 @@ def test_a_link_swapped_in_after_the_check_leads_nowhere(workspace, tmp_path):
     canonical = workspace.canonical("src/a.py")
     (workspace.root / "src" / "a.py").unlink()
     (workspace.root / "src" / "a.py").symlink_to(tmp_path / "secret.txt")
-    assert code(workspace.read, canonical) == "missing_path"
+    assert code(workspace.read, canonical) == "precondition_failed"
     workspace.write(canonical, "new\n")
     assert (tmp_path / "secret.txt").read_text() == "secret"
     assert not (workspace.root / "src" / "a.py").is_symlink()
