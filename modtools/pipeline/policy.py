@@ -8,6 +8,7 @@ level can never lift a higher denial.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
 from enum import IntEnum, StrEnum
@@ -107,7 +108,8 @@ class Rule:
         verdict: see Verdict.
         action: over the canonical action, e.g. "read" or "*".
         resource: over canonical resources, e.g. "workspace:*". A denial or an ask matches where *any* resource
-            does, an allowance only where *all* do.
+            does, an allowance only where *all* do. A resource that ends in ":" or "/" is all that is in it, so a
+            denial of any part of it matches.
         level: where it stands; None for the usual one: deny at resource deny, ask at mandatory ask, else user allow.
         id: its name in decisions and approvals; without one, its words.
         actor, tenant, workspace, tool, effect, risk: patterns over the rest of the query.
@@ -155,8 +157,8 @@ class Rule:
 
     def matches(self, query: Query) -> bool:
         """Whether the rule speaks about this operation."""
-        operation = query.operation
-        hits = [fnmatchcase(resource, self.resource) for resource in operation.resources]
+        operation, match = query.operation, fnmatchcase if self.verdict == ALLOW else _touches
+        hits = [match(resource, self.resource) for resource in operation.resources]
         if not hits:  # an operation that names no resource is allowed only by a rule that asks for none
             hits = [self.verdict != ALLOW or self.resource == "*"]
         return (all(hits) if self.verdict == ALLOW else any(hits)) and all(
@@ -171,6 +173,16 @@ class Rule:
                 (query.risk, self.risk),
             )
         )
+
+
+def _touches(resource: str, pattern: str) -> bool:
+    """Whether a pattern may match the resource or, where that is a container, something in it."""
+    if fnmatchcase(resource, pattern):
+        return True
+    start = re.split(r"[*?\[]", pattern)[0]
+    return resource.endswith((":", "/")) and (
+        start.startswith(resource) or (start != pattern and resource.startswith(start))
+    )
 
 
 @dataclass(frozen=True)

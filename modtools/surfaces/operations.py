@@ -65,7 +65,7 @@ def replace(context: Context, path: str, old: str, new: str) -> Operation:
 
 def write(context: Context, path: str, content: str) -> Operation:
     """Canonical `write` of one whole file."""
-    canonical = context.workspace.canonical(path, must_exist=False)
+    canonical = context.workspace.canonical(path)
     arguments = {"path": canonical, "content": content}
     state = context.workspace.state(canonical)
     return Operation("write", arguments, (f"workspace:{canonical}",), Effect.WRITE, state)

@@ -14,7 +14,7 @@ import os
 import stat
 import unicodedata
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -30,24 +30,31 @@ _SKIPPED_FOLDERS = {"__pycache__", ".git"}
 
 @dataclass(frozen=True)
 class Workspace:
-    """A folder. Paths that go in and out are relative, with forward slashes."""
+    """A folder. Paths that go in and out are relative, with forward slashes.
+
+    Attributes:
+        root: the folder.
+        shows: whether a path may be named and its text found by who works here. Policy decides what may be done;
+            this keeps the rest out of searches and out of the hints in failures.
+    """
 
     root: Path
+    shows: Callable[[str], bool] = lambda path: True
 
-    def canonical(self, path: str, must_exist: bool = True, where: str = "arguments.path") -> str:
-        """The one true path behind what the model wrote.
+    def canonical(self, path: str, where: str = "arguments.path") -> str:
+        """The one true path behind what the model wrote, whether or not something is there.
+
+        Whether there is must not be told before policy has decided.
 
         Args:
             path: as written by the model.
-            must_exist: refuse a path where nothing is.
             where: the argument to name in a failure.
 
         Returns:
             A relative path with `.` and `..` and links resolved, e.g. "src/a.py".
 
         Raises:
-            ToolFailure: malformed_identifier, outside_workspace or missing_path. A path outside gives the
-                same failure whether or not something is there.
+            ToolFailure: malformed_identifier or outside_workspace.
         """
         parts = self._parts(path, where)
         root = self.root.resolve()
@@ -60,10 +67,7 @@ class Workspace:
         if relative == PurePosixPath("."):
             what = f'"{_shown(path)}" is the repository itself'
             raise ToolFailure("malformed_identifier", what, where, self._example(path))
-        spelled = self._as_listed(root, relative.parts)
-        if spelled is None and must_exist:
-            raise ToolFailure("missing_path", f'there is no "{_shown(path)}"', where, self._hint(parts))
-        return "/".join(spelled or relative.parts)
+        return "/".join(self._as_listed(root, relative.parts) or relative.parts)
 
     def state(self, path: str) -> str:
         """Which file stands at a canonical path, and in which version.
@@ -142,8 +146,8 @@ class Workspace:
             raise ToolFailure("precondition_failed", what, "arguments.path", "another path") from None
 
     def files(self) -> list[str]:
-        """All regular files, sorted; links, caches and anything that is no file are left out."""
-        return sorted(self._walk())
+        """All regular files that are shown, sorted; links, caches and anything that is no file are left out."""
+        return sorted(path for path in self._walk() if self.shows(path))
 
     def text_files(self) -> Iterator[tuple[str, str]]:
         """(path, text) of every file that is text and not huge, sorted by path."""
@@ -188,10 +192,9 @@ class Workspace:
             spelled.append(part)
         return spelled
 
-    def _hint(self, parts: list[str]) -> str:
-        wanted = "/".join(parts).casefold()
-        files = self.files()
-        near = [f for f in files if f.casefold() == wanted] or [f for f in files if f.split("/")[-1] == parts[-1]]
+    def _hint(self, path: str) -> str:
+        files, name = self.files(), path.split("/")[-1]
+        near = [f for f in files if f.casefold() == path.casefold()] or [f for f in files if f.split("/")[-1] == name]
         if near:
             return f'an existing path, e.g. "{near[0]}"'
         shown = ", ".join(files[:12]) + (", ..." if len(files) > 12 else "")
@@ -244,7 +247,7 @@ class Workspace:
                 _check(state, _state(folder, names[0]), path)
                 status = None if missing else folder.status(name)
                 if status is None:
-                    raise ToolFailure("missing_path", f'there is no "{path}"', "arguments.path", self._hint([name]))
+                    raise ToolFailure("missing_path", f'there is no "{path}"', "arguments.path", self._hint(path))
                 if stat.S_ISDIR(status.st_mode):
                     raise self._is_folder(path)
                 if not is_file(status):

@@ -104,7 +104,9 @@ def fault_table(progress: Callable[[int, int], None] = lambda done, total: None)
     Args:
         progress: told (rows done, rows in all).
     """
-    chosen = [(fault, step, effect) for fault, steps in FAULTS.items() for step in steps for effect in ("write", "read")]
+    chosen = [
+        (fault, step, effect) for fault, steps in FAULTS.items() for step in steps for effect in ("write", "read")
+    ]
     rows = []
     for fault, step, effect in chosen:
         rows.append(inject(fault, step, effect))

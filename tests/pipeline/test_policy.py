@@ -201,3 +201,19 @@ def test_an_explanation_reads_level_by_level():
     assert (
         "- without the rule no mail: allow" in text and "- with a new session grant for send" in text.split("not:")[1]
     )
+
+
+@pytest.mark.parametrize("pattern", ["workspace:secret/*", "workspace:secret.txt", "*secret*", "workspace:?ecret", "*"])
+@pytest.mark.parametrize("verdict", ["deny", "ask"])
+def test_a_denial_of_a_part_touches_what_works_on_the_whole(pattern, verdict):
+    whole = replace(QUERY, operation=replace(OPERATION, resources=("workspace:",)))
+    policy = Policy((Rule("allow", "*"), Rule(verdict, "*", pattern)))
+    assert policy.decide(whole).verdict == verdict
+    assert Policy((Rule("allow", "*", "workspace:a*"),)).decide(whole).verdict == "deny"
+
+
+def test_a_denial_elsewhere_leaves_the_whole_alone():
+    for resources in (("workspace:",), ("workspace:src/",), ("workspace:a.py",)):
+        whole = replace(QUERY, operation=replace(OPERATION, resources=resources))
+        policy = Policy((Rule("allow", "*"), Rule("deny", "*", "mail:*"), Rule("deny", "*", "workspace:tests/x")))
+        assert policy.decide(whole).verdict == ("deny" if resources == ("workspace:",) else "allow")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from modtools.errors import UsageError
-from modtools.pipeline import WORKSPACE_POLICY, AuditLog, Pipeline, Request
+from modtools.pipeline import WORKSPACE_POLICY, AuditLog, Pipeline, Policy, Request, Rule
 from modtools.sandbox import strongest_level
 from modtools.surfaces import Context, FineSwitches, Workspace, build_surface
 from modtools.surfaces.coarse import ARG_ALIASES, OP_ALIASES
@@ -250,3 +250,26 @@ def test_a_file_with_windows_line_ends_is_edited_as_shown_and_keeps_them(root):
     assert ask(root, "fine", tool="read_file", path="w.txt").observation.text == "ok: w.txt, 3 lines\na\nb\nc"
     assert ask(root, "fine", tool="replace_in_file", path="w.txt", old="a\nb", new="x\ny\nz").outcome == "success"
     assert (root / "w.txt").read_bytes() == b"x\r\ny\r\nz\r\nc\r\n"
+
+
+def test_missing_and_forbidden_look_the_same_to_whom_the_difference_is_not_told(root):
+    (root / "secret").mkdir()
+    (root / "secret" / "plan.py").write_text("KEY = 1\n")
+    hides = lambda path: not path.startswith("secret/")  # noqa: E731
+    policy = Policy((*WORKSPACE_POLICY.rules, Rule("deny", "*", "workspace:secret/*")))
+    built = build_surface("fine")
+    texts = []
+    for number, path in enumerate(["secret/plan.py", "secret/none.py", "plan.py", "secret"]):
+        pipeline = Pipeline(built.snapshot, policy, AuditLog(), Context(Workspace(root, hides)), built.wording)
+        for tool, more in (
+            ("read_file", {}),
+            ("replace_in_file", {"old": "a", "new": "b"}),
+            ("write_file", {"content": ""}),
+        ):
+            call = json.dumps({"name": tool, "arguments": {"path": path, **more}})
+            texts.append((path, pipeline.run(Request(f"{number}{tool}", call)).observation.text))
+    there, absent = ([text for path, text in texts if path == p] for p in ("secret/plan.py", "secret/none.py"))
+    assert there == absent and all("permission_denied" in text for text in there)
+    assert all("secret/" not in text for _, text in texts) and "KEY" not in str(texts)
+    search = '{"name": "search_files", "arguments": {"pattern": "KEY"}}'
+    assert pipeline.run(Request("search", search)).outcome == "permission_denied"  # it would work on all there is

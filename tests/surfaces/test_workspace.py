@@ -41,7 +41,7 @@ def test_many_spellings_have_one_canonical_path(workspace, path):
                                   "C:/x", "..", "src/../..", "../workspace2/x"])  # fmt: skip
 def test_a_path_that_leads_outside_is_refused_whether_or_not_it_exists(workspace, path):
     assert code(workspace.canonical, path) == "outside_workspace"
-    assert code(workspace.canonical, path, must_exist=False) == "outside_workspace"
+    assert code(workspace.canonical, path) == "outside_workspace"
 
 
 @pytest.mark.case(9)
@@ -53,7 +53,7 @@ def test_a_link_is_resolved_before_anyone_decides(workspace, tmp_path):
     (workspace.root / "loop").symlink_to("loop")
     assert workspace.canonical("inner.py") == "src/a.py"
     for path in ("out.txt", "folder/secret.txt", "folder/new.txt", "loop"):
-        assert code(workspace.canonical, path, must_exist=False) == "outside_workspace", path
+        assert code(workspace.canonical, path) == "outside_workspace", path
 
 
 @pytest.mark.case(9)
@@ -62,18 +62,18 @@ def test_a_differently_cased_name_is_the_listed_one_or_missing(workspace):
         assert workspace.canonical("SRC/A.PY") == "src/a.py"
     else:
         with pytest.raises(ToolFailure) as raised:
-            workspace.canonical("SRC/A.PY")
+            workspace.read(workspace.canonical("SRC/A.PY"))
         assert raised.value.failure.code == "missing_path" and "src/a.py" in raised.value.failure.expected
 
 
 @pytest.mark.parametrize("path", ["", "  ", "a\0b", "a\nb", "src\\a.py", "x" * 300, "x/" * 600, "\ud800", "."])
 def test_what_is_no_path_is_malformed(workspace, path):
-    assert code(workspace.canonical, path, must_exist=False) == "malformed_identifier"
+    assert code(workspace.canonical, path) == "malformed_identifier"
 
 
 def test_a_missing_path_lists_what_is_there(workspace):
     with pytest.raises(ToolFailure) as raised:
-        workspace.canonical("b.py")
+        workspace.read(workspace.canonical("b.py"))
     assert raised.value.failure.code == "missing_path" and "src/a.py" in raised.value.failure.expected
 
 
@@ -90,7 +90,7 @@ def test_a_link_swapped_in_after_the_check_leads_nowhere(workspace, tmp_path):
 
 @posix
 def test_a_folder_swapped_for_a_link_leads_nowhere(workspace, tmp_path):
-    canonical = workspace.canonical("src/new.txt", must_exist=False)
+    canonical = workspace.canonical("src/new.txt")
     os.rename(workspace.root / "src", workspace.root / "moved")
     (workspace.root / "src").symlink_to(tmp_path)
     assert code(workspace.write, canonical, "x") == "precondition_failed"
