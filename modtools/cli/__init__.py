@@ -26,6 +26,7 @@ app = typer.Typer(
 setup.register(app)
 app.add_typer(lab.app, name="lab", rich_help_panel="Lab")
 app.add_typer(audit.app, name="audit", rich_help_panel="Interfaces")
+app.command(rich_help_panel="Interfaces", epilog="Example: modtools faults --fault 'disk full'")(audit.faults)
 app.add_typer(bench.app, name="bench", rich_help_panel="Course")
 app.command(rich_help_panel="Interfaces", epilog="Example: modtools mask schema.json --check document.json")(mask)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from modtools.cli.common import EXIT_FOUND, JsonOption, write_json
+from modtools.cli.common import EXIT_FOUND, EXIT_STOPPED, JsonOption, write_json
 
 app = typer.Typer(no_args_is_help=True, help="What was asked, decided and done.",
                   epilog="Example: modtools audit verify runs/quick")  # fmt: skip
@@ -17,6 +18,40 @@ app = typer.Typer(no_args_is_help=True, help="What was asked, decided and done."
 @app.callback()
 def _group() -> None:
     """Keeps `verify` a command of its own while it is the only one."""
+
+
+def faults(
+    json_file: JsonOption = None,
+    fault: Annotated[str, typer.Option(help="Only this one, such as 'disk full'.")] = "",
+) -> None:
+    """Inject every fault into a call, for real, and print how it ended. Exit 1: an end missing or doubled, or worse."""
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+
+    from modtools.teaching.faults import fault_table, problems
+
+    console = Console()
+    try:
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("faults")
+            rows = fault_table(fault, lambda done, total: bar.update(task, completed=done, total=total))
+    except KeyboardInterrupt:
+        print("stopped; nothing was written", file=sys.stderr)
+        raise typer.Exit(EXIT_STOPPED) from None
+    table = Table(title="Fault x step: what is on record, and what the model is told")
+    for column in ("fault", "step", "tool", "outcome", "done", "audit", "observation"):
+        table.add_column(column, no_wrap=column in ("tool", "outcome", "done"))
+    for row in rows:
+        told = row.observation.splitlines()[0][:100]
+        table.add_row(row.fault, row.step, f"{row.effect}s", row.outcome, str(row.done), row.audit, told)
+    console.print(table)
+    wrong = [f"{row.fault} at {row.step} ({row.effect}s): {problem}" for row in rows for problem in problems(row)]
+    print("\n".join(wrong) or f"{len(rows)} faults: each request ended as it must, and every audit is whole")
+    shown = ("fault", "step", "effect", "outcome", "audit", "observation", "done", "ends", "whole")
+    write_json(json_file, {"rows": [{name: getattr(row, name) for name in shown} for row in rows], "problems": wrong})
+    if wrong:
+        raise typer.Exit(EXIT_FOUND)
 
 
 @app.command("verify", epilog="Example: modtools audit verify runs/quick --json found.json")

@@ -423,11 +423,9 @@ def test_a_gate_never_lifts_what_stands_above_it():
         (ALLOW, {"input_schema": {"required": ["absent"]}}),
     ],
 )
-def test_a_gate_that_fails_or_oversteps_denies_at_its_level(answer, parts):
-    made = gate(answer, **parts)
-    rules, trace, failure = Hooks([made]).gate_rules(query())
-    assert [(rule.verdict, rule.level) for rule in rules] == [(DENY, made.contract.ceiling)]
-    assert failure is None and "secret text" not in trace[0].did
+def test_a_gate_that_fails_or_oversteps_ends_the_call_whatever_its_level(answer, parts):
+    rules, trace, failure = Hooks([gate(answer, **parts)]).gate_rules(query())
+    assert rules == () and failure.code == "hook_failed" and "secret text" not in trace[0].did + failure.what
 
 
 # Middleware
@@ -757,7 +755,7 @@ def test_a_gate_and_a_middleware_that_call_their_own_tool_are_stopped():
     method, seen, hooks = calling()
     hooks.append(Hooks([gate(method)]))
     rules, _, failure = hooks[0].gate_rules(query())
-    assert failure.code == "reentrant_call" and rules[0].verdict == DENY
+    assert failure.code == "reentrant_call" and rules == ()
 
     def wrap(told, proceed):
         method()

@@ -19,12 +19,12 @@ from modtools.contract import Failure, ToolResult
 from modtools.errors import UsageError
 from modtools.pipeline.hooks.guard import is_under_way, mark_reentry, run_guarded
 from modtools.pipeline.hooks.answer import (
-    HookAnswer, answer_of, faithful, gate_rule, plain, rule_of, spelling, tell,
+    HookAnswer, answer_of, faithful, plain, rule_of, spelling, tell,
 )  # fmt: skip
 from modtools.pipeline.hooks.contract import Event, HookPoint
 from modtools.pipeline.hooks.trace import HookTrace, entry, scrubbed, shown
 from modtools.pipeline.hooks.shapes import SHAPES, Registered, register
-from modtools.pipeline.policy import ASK, DENY, Query, Rule
+from modtools.pipeline.policy import ASK, Query, Rule
 from modtools.pipeline.hooks.wrapping import Around, Wrapping, no_retry
 
 T = TypeVar("T")
@@ -175,7 +175,7 @@ class Hooks:
         )
 
     def gate_rules(self, query: Query) -> GateAnswers:
-        """Ask the policy gates about one canonical operation; one that fails denies at its own level."""
+        """Ask the policy gates about one canonical operation; one that fails ends the call."""
         operation = query.operation
         event = Event(
             HookPoint.PRE_TOOL_USE, "", query.actor, query.tenant, query.tool, query.contract, operation,
@@ -186,9 +186,12 @@ class Hooks:
             contract = each.contract
             work = partial(rule_of, each.hook.judge, contract, query, event)
             ended = run_guarded(each.hook, contract.timeout_s, work)
-            rule, why = (gate_rule(DENY, contract, query), ended.problem) if ended.problem else ended.value
-            if ended.reentered:
+            if ended.problem:
+                # Not a denial at its level, which a grant above it could outvote: an error ends the call.
                 failure = failure or Failure(ended.code, f"policy gate {contract.name} {ended.problem}")
+                trace.append(entry(each, event, ended.problem, ended))
+                continue
+            rule, why = ended.value
             rules.append(rule)
             trace.append(entry(each, event, f"{rule.verdict}: {why}" if why else str(rule.verdict), ended))
         return GateAnswers(tuple(rules), tuple(trace), failure)
