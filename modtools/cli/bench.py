@@ -89,6 +89,23 @@ def decode_command(
     write_json(json_file, data)
 
 
+@app.command("pipeline", epilog="Example: modtools bench pipeline --calls 2000 --json pipeline.json")
+def pipeline_command(
+    calls: Annotated[int, typer.Option(min=1, help="Calls an arm, for each number at once.")] = 2000,
+    seed: Annotated[int, typer.Option(help="Of the arms' order.")] = 0,
+    clock: ClockOption = Clock.WALL,
+    json_file: JsonOption = None,
+) -> None:
+    """Measure a call through the whole pipeline, audit and all, beside an MCP call in memory; 1, 8 and 64 at once."""
+    _checkout()
+    pipeline = importlib.import_module("bench.pipeline")
+    with _bar("rounds") as show:
+        data = pipeline.measure(calls, seed=seed, clock=clock.value, progress=show)
+    for table in importlib.import_module("bench.tables").pipeline_tables(data):
+        _print(table)
+    write_json(json_file, data)
+
+
 def _some_of(known: Iterable[str], given: str, option: str) -> list[str]:
     """The names in a list with commas, in the order in which they are known."""
     names = {name.strip() for name in given.split(",")}

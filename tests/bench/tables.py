@@ -95,3 +95,30 @@ def decode_table(data: dict[str, Any]) -> Table:
             f"{figures['mask_share_of_step']:.2%}",
         )
     return table
+
+
+def pipeline_tables(data: dict[str, Any]) -> Iterator[Table]:
+    """What a call costs in each arm, how that compares, and where the audited call's time goes."""
+    clock = {"wall": "wall time", "cpu": "processor time"}[data["settings"]["clock"]]
+    columns = ("at once", "samples", "audited / MCP", "round by round", "unwritten / MCP", *data["rows"][0]["call_us"])
+    table = Table(*columns, title=f"A call, microseconds of {clock}: p50 (p99); threads at most")
+    for row in data["rows"]:
+        rounds = row["ratio_by_round"]
+        table.add_row(
+            str(row["at_once"]),
+            str(row["samples"]),
+            f"{row['ratio']:.3f}",
+            f"{rounds['least']:.3f} to {rounds['most']:.3f}",
+            f"{row['unwritten_ratio']:.3f}",
+            *(
+                f"{_number(us['p50'])} ({_number(us['p99'])}); {row['threads'][arm]}"
+                for arm, us in row["call_us"].items()
+            ),
+        )
+    yield table
+    steps = Table(*data["steps_us"], title="Steps of an audited call, one at a time: microseconds of wall time, p50")
+    steps.add_row(*map(_number, data["steps_us"].values()))
+    yield steps
+    audit = Table(*(name.replace("_", " ") for name in data["audit"]), title="The audit's growth with each call")
+    audit.add_row(*map(_number, data["audit"].values()))
+    yield audit

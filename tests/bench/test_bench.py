@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from bench import decode, engines, mask, sample, vocabularies
+from bench import decode, engines, mask, pipeline, sample, tables, vocabularies
+from modtools.errors import MissingPieceError, ModtoolsError
+from modtools.pipeline import Step
 
 ROOT = Path(__file__).resolve().parents[2]
 CALL = {
@@ -117,8 +122,6 @@ def test_documents_are_written_in_declared_order():
 
 
 def test_a_missing_vocabulary_says_how_to_get_it(tmp_path, monkeypatch):
-    from modtools.errors import MissingPieceError
-
     monkeypatch.setenv("MODTOOLS_CACHE", str(tmp_path))
     with pytest.raises(MissingPieceError, match="--fetch"):
         vocabularies.load_tokenizer("200k")
@@ -135,7 +138,67 @@ def test_a_masked_step_is_measured_against_a_free_one():
     assert 0 < figures["mask_us_per_row"] < figures["masked_step_ms"] * 1e3
 
 
-@pytest.mark.parametrize("command", ["mask", "decode"])
+@pytest.fixture(scope="module")
+def calls():
+    """Calls of every arm, one and three at once."""
+    return pipeline.measure(calls=60, at_once=(1, 3), clock="cpu")
+
+
+def test_a_call_through_the_pipeline_is_measured_against_mcp_and_the_plain_function(calls):
+    assert calls["better"] == "lower" and calls["ratio"] == calls["rows"][0]["ratio"]
+    for row, samples in zip(calls["rows"], (60, 20), strict=True):
+        us = {arm: figures["p50"] for arm, figures in row["call_us"].items()}
+        assert row["samples"] == samples
+        assert row["ratio"] == pytest.approx(us["audited"] / us["mcp"])
+        assert row["unwritten_ratio"] == pytest.approx(us["unwritten"] / us["mcp"])
+        assert 0 < us["function"] < min(us["unwritten"], us["mcp"])
+        assert row["ratio_by_round"]["least"] <= row["ratio_by_round"]["p50"] <= row["ratio_by_round"]["most"]
+
+
+def test_threads_are_counted_where_calls_run_in_them(calls):
+    one, three = (row["threads"] for row in calls["rows"])
+    assert one["function"] == three["function"] == 0
+    assert three["audited"] >= 3 and three["mcp"] >= 1
+
+
+def test_every_step_is_timed_and_the_audit_is_weighed(calls):
+    assert list(calls["steps_us"]) == [str(step) for step in Step] and min(calls["steps_us"].values()) > 0
+    assert calls["audit"]["lines"] == 3  # received, executing, terminal
+    assert calls["audit"]["artefacts"] == 1  # the text of each call
+    path = "src/module_100.py"
+    assert calls["audit"]["artefact_bytes"] == pytest.approx(
+        len(f'{{"name": "read_file", "arguments": {{"path": "{path}"}}}}'), abs=2
+    )
+    assert calls["audit"]["line_bytes"] > 3 * 64  # a digest in each line
+
+
+def test_an_arm_that_answers_with_another_text_is_an_error():
+    class Wrong(pipeline.FunctionArm):
+        async def sample(self, paths, pool):
+            return 0.1, ["something else"]
+
+    read = pipeline.ReadFile()
+    with pytest.raises(ModtoolsError, match="something else"):
+        asyncio.run(pipeline._seconds(Wrong(read, time.perf_counter), read, 1, None))
+
+
+def test_without_mcp_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with pytest.raises(MissingPieceError, match=r"pip install -e '\.\[bench\]'"):
+        pipeline.measure(calls=1)
+
+
+def test_the_tables_show_the_ratios_the_steps_and_the_audit(calls):
+    console = Console(width=300)
+    with console.capture() as capture:
+        for table in tables.pipeline_tables(calls):
+            console.print(table)
+    shown = capture.get()
+    assert all(f"{row['ratio']:.3f}" in shown for row in calls["rows"])
+    assert all(step in shown for step in Step) and "line bytes" in shown
+
+
+@pytest.mark.parametrize("command", ["mask", "decode", "pipeline"])
 def test_outside_a_checkout_it_says_what_to_do(tmp_path, command):
     code = "from modtools.cli import main; main()"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
