@@ -117,6 +117,28 @@ def write_whole(path: Path, content: str | bytes) -> None:
         raise RecordError(f"cannot write {path}: {error}") from error
 
 
+def write_once(path: Path, data: bytes) -> None:
+    """Write a file named by what it holds, so that a reader sees all of it or nothing; what is there stays.
+
+    Its folder must be there, and is not made: one that has gone is an error.
+
+    Raises:
+        RecordError: where it cannot be written.
+    """
+    path = os.fspath(path)
+    if os.path.exists(path):
+        return
+    part = f"{path}.{uuid.uuid4().hex[:8]}.part"
+    try:
+        with open(part, "xb") as file:
+            file.write(data)
+        os.replace(part, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(part)
+        raise RecordError(f"cannot write {path}: {error}") from error
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file with `write_whole`, indented for people."""
     write_whole(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

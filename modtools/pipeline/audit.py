@@ -24,7 +24,7 @@ from typing import Any
 from modtools.contract import Outcome, digest
 from modtools.errors import RecordError, UsageError
 from modtools.pipeline.ledger import Ledger
-from modtools.records import append_line, read_lines, whole_lines, write_whole
+from modtools.records import append_line, read_lines, whole_lines, write_once
 
 
 class AuditLog:
@@ -100,8 +100,8 @@ class AuditLog:
         name = digest(data)
         if not self.folder:
             self.artefacts[name] = data
-        elif not (path := self.folder / "artefacts" / name).exists():
-            write_whole(path, data)
+        else:
+            write_once(self.folder / "artefacts" / name, data)
         return name
 
     def lines(self) -> list[dict[str, Any]]:
