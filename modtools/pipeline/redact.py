@@ -32,6 +32,8 @@ def secret_values(arguments: Any, names: Collection[str], inside: bool = False) 
 
 def scrub(text: str, secrets: Collection[str]) -> str:
     """The text with every secret replaced, plainly written or as JSON writes it; the longest first."""
+    if not secrets:  # the rule; this is asked several times a call
+        return text
     spellings = {
         form for s in secrets if s for form in (s, json.dumps(s)[1:-1], json.dumps(s, ensure_ascii=False)[1:-1])
     }
