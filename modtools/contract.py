@@ -43,9 +43,13 @@ class Effect(StrEnum):
         return other in (self, Effect.READ) or (other == Effect.WRITE and self in (Effect.EXECUTE, Effect.DESTRUCTIVE))
 
 
+# json.dumps would make an encoder anew at each call.
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
 def canonical_json(value: Any) -> str:
     """One spelling of a JSON value: keys sorted, no spaces, raw UTF-8. Digests are taken over it."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return _CANONICAL.encode(value)
 
 
 def digest(value: Any) -> str:
