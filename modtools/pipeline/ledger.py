@@ -104,7 +104,8 @@ class Ledger:
                 self.work[key] = Work(request, line.get("operation") or "", None, line.get("operation_id") or "")
         elif event == "terminal":
             self.open.pop(request, None)
-            self._ended[request] = dict(line)
+            asked = line["outcome"] == Outcome.APPROVAL_REQUIRED  # an approval is bound to the rest of the line
+            self._ended[request] = dict(line) if asked else {"outcome": line["outcome"]}
             if line["outcome"] == Outcome.BACKGROUND_ACCEPTED:
                 self._behind[request] = bool(line.get("ours"))
             self._end_work(request, line["outcome"])
@@ -115,7 +116,7 @@ class Ledger:
             self._end_work(request, line["outcome"])
 
     def ended(self, request: str) -> dict[str, Any] | None:
-        """The terminal line of a request."""
+        """The terminal line of a request; where nothing was asked for, its outcome alone."""
         return self._ended.get(request)
 
     def background(self) -> tuple[str, ...]:
