@@ -7,22 +7,23 @@ the tools themselves in modtools.surfaces. Source: course chapter 1 and spec of 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from modtools.digests import canonical_json, copied, digest
 from modtools.errors import UsageError
 from modtools.results import Failure, Observation, Outcome, Stage, ToolFailure, ToolResult
 
 __all__ = [
     "BoundCall", "Effect", "Failure", "Observation", "Operation", "Outcome", "Stage", "Tool", "ToolCall", "ToolContract",
-    "ToolFailure", "ToolResult", "canonical_json", "digest",
+    "ToolFailure", "ToolResult", "canonical_json", "copied", "digest",
 ]  # fmt: skip
 
 
@@ -41,24 +42,6 @@ class Effect(StrEnum):
         Every effect covers reading; running programs and destroying cover writing; sending covers nothing else.
         """
         return other in (self, Effect.READ) or (other == Effect.WRITE and self in (Effect.EXECUTE, Effect.DESTRUCTIVE))
-
-
-# json.dumps would make an encoder anew at each call.
-_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-
-def canonical_json(value: Any) -> str:
-    """One spelling of a JSON value: keys sorted, no spaces, raw UTF-8. Digests are taken over it."""
-    return _CANONICAL.encode(value)
-
-
-def digest(value: Any) -> str:
-    """SHA-256 (hex) of bytes, of text as UTF-8, or of the canonical JSON of anything else."""
-    if isinstance(value, str):
-        value = value.encode("utf-8", "surrogatepass")
-    elif not isinstance(value, bytes):
-        value = canonical_json(value).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(value).hexdigest()
 
 
 _CHOICES = {
@@ -194,6 +177,11 @@ class ToolContract:
         )
 
     @cached_property
+    def input_text(self) -> str:
+        """The input schema as JSON, by which its validator is kept."""
+        return json.dumps(self.input_schema)
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 over every field: shape and semantics."""
         return digest({f.name: getattr(self, f.name) for f in fields(self)})
@@ -234,12 +222,21 @@ class Operation:
             raise UsageError(f"operation {self.action!r}: expected a name, a tuple of resource names, and an Effect")
         if not isinstance(self.state, str) or self.risk not in ("", *_CHOICES["risk"]):
             raise UsageError(f"operation {self.action!r}: state is text, risk one of {', '.join(_CHOICES['risk'])}")
-        digest(dict(self.arguments))  # raises for what is not JSON
+        try:
+            self.digest  # computed now, so that what is no JSON is refused here
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"operation {self.action!r}: its arguments are no JSON ({error})") from None
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of action and arguments."""
         return digest({"action": self.action, "arguments": dict(self.arguments)})
+
+    def copy(self) -> Operation:
+        """The same with arguments of its own, for code that might write into them."""
+        twin = copy(self)
+        object.__setattr__(twin, "arguments", copied(self.arguments))
+        return twin
 
 
 @dataclass(frozen=True)

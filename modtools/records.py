@@ -14,32 +14,68 @@ from modtools.errors import RecordError
 
 
 def append_line(path: Path, record: Mapping[str, Any]) -> bytes:
-    """Append one JSON line, whole or not at all, and return it without its newline.
+    """Append one JSON line to a file, whole or not at all; see `LineFile`."""
+    with LineFile(path) as file:
+        return file.append(record)
 
-    The line goes out in one write. Where the disk takes only part of it, the part is cut off again; where
-    the process dies within the write, `read_lines` and the next append drop the torn end.
 
-    Raises:
-        RecordError: where the line cannot be written whole.
+class LineFile:
+    """A file of JSON lines that is appended to, open from the first line on.
+
+    A line goes out in one write. Where the disk takes only part of it, the part is cut off again; where the
+    process dies within the write, `whole_lines` and the next one to open the file drop the torn end.
     """
-    data = (json.dumps(record, ensure_ascii=True, separators=(",", ":")) + "\n").encode("ascii")
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
-    except OSError as error:
-        raise RecordError(f"cannot open {path}: {error}") from error
-    try:
-        size = _cut_torn_end(handle)
+
+    def __init__(self, path: Path):
+        self.path = os.fspath(path)
+        self._handle, self._identity = -1, (0, 0)
+
+    def append(self, record: Mapping[str, Any]) -> bytes:
+        """Append one record and return its line without the newline.
+
+        Raises:
+            RecordError: where the line cannot be written whole.
+        """
+        data = (json.dumps(record, separators=(",", ":")) + "\n").encode("ascii")
         try:
-            written = os.write(handle, data)
+            size = self._open()
+            written = os.write(self._handle, data)
         except OSError as error:
-            os.ftruncate(handle, size)
-            raise RecordError(f"cannot write a line of {len(data)} bytes to {path}: {error}") from error
+            self.close()  # and if part of it is there, the next to open the file drops it
+            raise RecordError(f"cannot write a line of {len(data)} bytes to {self.path}: {error}") from error
         if written < len(data):
-            os.ftruncate(handle, size)
-            raise RecordError(f"{path} took {written} of {len(data)} bytes (disk full?); the line was taken back")
-    finally:
-        os.close(handle)
-    return data[:-1]
+            os.ftruncate(self._handle, size)
+            raise RecordError(f"{self.path} took {written} of {len(data)} bytes (disk full?); the line was taken back")
+        return data[:-1]
+
+    def close(self) -> None:
+        """Close the file; the next line opens it again."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def __enter__(self) -> LineFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+    def _open(self) -> int:
+        """See that what we hold open is what stands at the path, and return its size."""
+        if self._handle >= 0:
+            with suppress(OSError):
+                status = os.stat(self.path)
+                if (status.st_dev, status.st_ino) == self._identity:
+                    return status.st_size
+            self.close()  # it was removed or replaced: what we would write would be lost
+        self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
+        size = _cut_torn_end(self._handle)
+        status = os.fstat(self._handle)
+        self._identity = (status.st_dev, status.st_ino)
+        return size
 
 
 def _cut_torn_end(handle: int) -> int:
@@ -114,28 +150,6 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except OSError as error:
         with suppress(OSError):
             part.unlink()
-        raise RecordError(f"cannot write {path}: {error}") from error
-
-
-def write_once(path: Path, data: bytes) -> None:
-    """Write a file named by what it holds, so that a reader sees all of it or nothing; what is there stays.
-
-    Its folder must be there, and is not made: one that has gone is an error.
-
-    Raises:
-        RecordError: where it cannot be written.
-    """
-    path = os.fspath(path)
-    if os.path.exists(path):
-        return
-    part = f"{path}.{uuid.uuid4().hex[:8]}.part"
-    try:
-        with open(part, "xb") as file:
-            file.write(data)
-        os.replace(part, path)
-    except OSError as error:
-        with suppress(OSError):
-            os.unlink(part)
         raise RecordError(f"cannot write {path}: {error}") from error
 
 

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FLOORS = {
     "errors": 0,
     "contract": 1,
+    "digests": 1,
     "results": 1,
     "records": 1,
     "figures": 1,

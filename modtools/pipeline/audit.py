@@ -8,27 +8,32 @@ work, which ends as an event of its own and never as a second terminal line).
 
 Each line holds the SHA-256 of the line before it, so a line that was changed, put in or taken out breaks the chain
 (see `modtools.pipeline.verification`). Raw texts and large results are kept beside the log as artefacts, named by
-their digest. A line is written before what it announces is done, and is not forced to the disk: it survives the
+their digest: short ones as lines of `artefacts.jsonl`, others as files of their own. A line is written before what it announces is done, and is not forced to the disk: it survives the
 death of the process, not a power cut.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from modtools.contract import Outcome, digest
 from modtools.errors import RecordError, UsageError
 from modtools.pipeline.ledger import Ledger
-from modtools.records import append_line, read_lines, whole_lines, write_once
+from modtools.records import LineFile, read_lines, whole_lines, write_whole
+
+
+SHORT_BYTES = 10_000  # a file of its own costs more than such a line
 
 
 class AuditLog:
-    """One folder with `audit.jsonl` and `artefacts/`; without a folder, the same in memory.
+    """One folder with `audit.jsonl`, `artefacts.jsonl` and `artefacts/`; without a folder, the same in memory.
 
     Opening a folder recovers the requests that a dead process left open (their ids are in `recovered`).
     Only one process may have it open at a time; the lab's run lock sees to that.
@@ -47,12 +52,15 @@ class AuditLog:
         self.artefacts: dict[str, bytes] = {}
         self.ledger = Ledger()
         self._memory: list[bytes] = []
+        self._kept: set[str] = set()
         self._lock = threading.RLock()
         if self.folder:
             try:
                 (self.folder / "artefacts").mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise RecordError(f"{self.folder} cannot hold an audit: {error}") from error
+            self._lines, self._short = (LineFile(self.folder / name) for name in ("audit.jsonl", "artefacts.jsonl"))
+            self._kept.update(short_artefacts(self.folder))
         for number, raw in enumerate(whole_lines(self.folder / "audit.jsonl") if self.folder else (), 1):
             try:
                 self.ledger.read(raw)
@@ -84,7 +92,7 @@ class AuditLog:
             }
             self.ledger.check(line)
             if self.folder:
-                written = append_line(self.folder / "audit.jsonl", line)
+                written = self._lines.append(line)
             else:
                 written = json.dumps(line, separators=(",", ":")).encode()
                 self._memory.append(written)
@@ -100,12 +108,49 @@ class AuditLog:
         name = digest(data)
         if not self.folder:
             self.artefacts[name] = data
-        else:
-            write_once(self.folder / "artefacts" / name, data)
+            return name
+        with self._lock:
+            if name in self._kept:
+                return name
+            if isinstance(content, str) and len(data) <= SHORT_BYTES:
+                self._short.append({"name": name, "text": content})
+            elif not (path := self.folder / "artefacts" / name).exists():
+                write_whole(path, data)
+            self._kept.add(name)
         return name
+
+    def artefact(self, name: str) -> bytes:
+        """What was kept under a digest.
+
+        Raises:
+            UsageError: where nothing was.
+        """
+        if not self.folder:
+            found = self.artefacts.get(name)
+        else:
+            found = read_artefact(self.folder, name, short_artefacts(self.folder))
+        if found is None:
+            raise UsageError(f"no artefact {name[:12]} was kept")
+        return found
 
     def lines(self) -> list[dict[str, Any]]:
         """All lines, oldest first."""
         if self.folder:
             return read_lines(self.folder / "audit.jsonl")
         return [json.loads(line) for line in self._memory]
+
+
+def short_artefacts(folder: Path) -> dict[str, bytes]:
+    """Digest -> content of the artefacts in `artefacts.jsonl`; what is no such line is left out."""
+    found = {}
+    for raw in whole_lines(folder / "artefacts.jsonl"):
+        with suppress(ValueError, TypeError, KeyError, AttributeError):
+            line = json.loads(raw)
+            found[line["name"]] = line["text"].encode("utf-8", "surrogatepass")
+    return found
+
+
+def read_artefact(folder: Path, name: str, short: Mapping[str, bytes]) -> bytes | None:
+    """The content of one artefact, or None where it is missing; `short` as `short_artefacts` gives them."""
+    path = folder / "artefacts" / name
+    return path.read_bytes() if re.fullmatch("[0-9a-f]{64}", name) and path.is_file() else short.get(name)

@@ -54,7 +54,7 @@ def commit(passage: Passage, observation: Observation, failure: Failure | None) 
         lost = Failure(code, "the record of the call could not be written")
         return result(passage, observe(passage, lost), lost)
     passage.record(Step.COMMIT, True, str(observation.outcome), begun_s)
-    if passage.tool:
+    if passage.tool and passage.pipeline.hooks:
         ended = passage.event(HookPoint.REQUEST_ENDED, failure=failure, outcome=observation.outcome)
         passage.hooked += passage.pipeline.hooks.ended(ended)
     return result(passage, observation, failure)
@@ -90,7 +90,6 @@ def _fields(passage: Passage, observation: Observation) -> dict[str, Any]:
         "contract": tool.contract.version if tool else None,
         "catalogue": [passage.snapshot.version, passage.snapshot.digest],
         "policy": [passage.policy.version, passage.policy.digest],
-        "arguments": digest(canonical_json(call.arguments)) if call else None,
         "operation": passage.operation_digest,
         "decision": decision.record() if decision and not passage.announced else None,  # else it stands there already
         "observation": digest(observation.text),

@@ -6,7 +6,6 @@ over (`thread`), or in a process of its own, which is ended with everything it s
 
 from __future__ import annotations
 
-import copy
 import time
 from dataclasses import replace
 
@@ -47,7 +46,7 @@ def execute(tool: Tool, operation: Operation, context: object, call: BoundCall, 
         over = Failure("timeout", f"the time of the call was over before {contract.name} ran")
         return Execution(failure=over, declared=True, attempts=0)
     for attempt in range(1, contract.retries + 2):
-        mine = copy.deepcopy(operation)
+        mine = operation.copy()
         if in_thread:
             execution = run_in_thread(tool, mine, context, call, ends_s, hold)
         else:

@@ -103,6 +103,9 @@ def execute(passage: Passage) -> ToolResult:
 def perform(passage: Passage) -> ToolResult:
     """Run the handler inside its middleware until no hook has it tried again; Ended where there is no result."""
     hooks, tries = passage.pipeline.hooks, 0
+    if not hooks:
+        done = _once(passage)
+        return _result_of(passage, done, done.result)
     while True:
         wrapped = hooks.around(
             passage.event(HookPoint.PRE_TOOL_USE), lambda: _once(passage), tries, lambda done: done.declared
@@ -117,9 +120,14 @@ def perform(passage: Passage) -> ToolResult:
         if not after.retry:
             break
     passage.notes += [after.context] * bool(after.context)
+    return _result_of(passage, done, after.result)
+
+
+def _result_of(passage: Passage, done: Execution, result: ToolResult | None) -> ToolResult:
+    """The result to be told; Ended where the execution gave none."""
     if done.failure:
         raise Ended(done.failure, None if done.declared else passage.outcome(done.failure.code))
-    return after.result
+    return result
 
 
 def _once(passage: Passage) -> Execution:

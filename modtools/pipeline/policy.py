@@ -90,9 +90,8 @@ class Query:
             "actor": self.actor,
             "tenant": self.tenant,
             "workspace": self.workspace,
-            "action": operation.action,
+            "operation": operation.digest,  # action and arguments
             "resources": list(operation.resources),
-            "arguments": digest(dict(operation.arguments)),
             "state": operation.state,
             "tool": [self.tool, self.contract.version, self.contract.digest],
             "catalogue": list(self.catalogue),

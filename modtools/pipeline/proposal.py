@@ -7,11 +7,10 @@ Each step reads what earlier ones found and either adds to it or raises Ended.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Sequence
 
-from modtools.contract import Failure, Operation, ToolCall, ToolFailure
+from modtools.contract import Failure, Operation, ToolCall, ToolFailure, copied
 from modtools.pipeline.approvals import lifted_asks
 from modtools.pipeline.extract import extract as find_call
 from modtools.pipeline.hooks import HookPoint
@@ -57,7 +56,7 @@ def resolve(passage: Passage) -> None:
     if changed := passage.pipeline.difference(snapshot, name):
         raise Ended(_retired(name, changed))
     passage.tool = found[0]
-    for point in HookPoint:
+    for point in HookPoint if passage.pipeline.hooks else ():
         if hook := passage.pipeline.hooks.reentrant(point, found[0].qualified_name):
             raise Ended(Failure("reentrant_call", f"the hook {hook} calls the tool that it guards"))
 
@@ -77,7 +76,7 @@ def validate(passage: Passage) -> None:
 def canonicalise(passage: Passage) -> None:
     """Turn the arguments into the operation that would run: paths resolved, aliases gone."""
     try:
-        operation = passage.tool.canonicalise(copy.deepcopy(passage.call.arguments), passage.pipeline.context)
+        operation = passage.tool.canonicalise(copied(passage.call.arguments), passage.pipeline.context)
     except ToolFailure as declined:
         raise Ended(declined.failure) from None
     if not isinstance(operation, Operation):
@@ -99,7 +98,8 @@ def classify(passage: Passage) -> None:
 
 def authorise(passage: Passage) -> None:
     """Ask the hooks, then decide the canonical operation; approvals that came with the request lift their asks."""
-    rules = _hooks_before(passage)
+    hooks = passage.pipeline.hooks
+    rules = _hooks_before(passage) if hooks else []
     request, operation = passage.request, passage.operation
     query = Query(
         operation,
@@ -110,11 +110,12 @@ def authorise(passage: Passage) -> None:
         request.workspace,
         (passage.snapshot.version, passage.snapshot.digest),
     )
-    gates = passage.pipeline.hooks.gate_rules(query)
-    passage.hooked += gates.trace
-    if gates.failure:
-        raise Ended(gates.failure)
-    rules += gates.rules
+    if hooks:
+        gates = hooks.gate_rules(query)
+        passage.hooked += gates.trace
+        if gates.failure:
+            raise Ended(gates.failure)
+        rules += gates.rules
     decision = passage.policy.decide(query, rules)
     if request.approvals:
         lifted, problem = lifted_asks(passage.pipeline.audit, request.approvals, decision.binding)

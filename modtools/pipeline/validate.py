@@ -62,7 +62,7 @@ def validate_arguments(contract: ToolContract, arguments: Any) -> tuple[dict[str
         ]
     if not isinstance(arguments, dict):
         return {}, [Failure("wrong_type", f"the arguments are {_kind(arguments)}", "arguments", "an object")]
-    validator = _validator(json.dumps(contract.input_schema))
+    validator = _validator(contract.input_text)
     try:
         errors = list(validator.iter_errors(arguments))
         # A value that fails in a branch also counts as unevaluated: report the failure, not its shadow.

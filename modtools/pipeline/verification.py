@@ -13,6 +13,7 @@ from typing import Any
 
 from modtools.contract import digest
 from modtools.errors import RecordError, UsageError
+from modtools.pipeline.audit import read_artefact, short_artefacts
 from modtools.pipeline.ledger import FIRST, Ledger
 from modtools.records import whole_lines
 
@@ -54,7 +55,7 @@ def verify_audit(folder: Path, head: str = "") -> Verification:
     if not (folder / "audit.jsonl").exists():
         raise RecordError(f"{folder} holds no audit.jsonl; give an audit's folder, or a run's")
     lines = whole_lines(folder / "audit.jsonl")
-    ledger, heads = Ledger(), {FIRST}
+    ledger, heads, short = Ledger(), {FIRST}, short_artefacts(folder)
 
     def verdict(broken_at: int | None, why: str) -> Verification:
         return Verification(len(lines), broken_at, why, ledger.head, tuple(ledger.open))
@@ -64,7 +65,7 @@ def verify_audit(folder: Path, head: str = "") -> Verification:
             line = ledger.read(raw)
         except UsageError as error:
             return verdict(number, str(error))
-        if problem := _artefact_problem(line, folder):
+        if problem := _artefact_problem(line, folder, short):
             return verdict(number, problem)
         heads.add(ledger.head)
     if head and head not in heads:
@@ -72,11 +73,11 @@ def verify_audit(folder: Path, head: str = "") -> Verification:
     return verdict(None, "")
 
 
-def _artefact_problem(line: Mapping[str, Any], folder: Path) -> str:
-    for name in (line.get(field) for field in ARTEFACTS):
-        path = folder / "artefacts" / str(name)
-        if name and not path.is_file():
-            return f"its artefact {str(name)[:12]} is missing"
-        if name and digest(path.read_bytes()) != name:
-            return f"its artefact {str(name)[:12]} was changed"
+def _artefact_problem(line: Mapping[str, Any], folder: Path, short: Mapping[str, bytes]) -> str:
+    for name in (str(line[field]) for field in ARTEFACTS if line.get(field)):
+        content = read_artefact(folder, name, short)
+        if content is None or digest(content) != name:
+            return (
+                f"its artefact {name[:12]} is missing" if content is None else f"its artefact {name[:12]} was changed"
+            )
     return ""

@@ -292,7 +292,6 @@ def test_a_process_is_given_operation_context_and_call_and_nothing_of_our_enviro
     assert told["pid"] != os.getpid() and told["stdin"] == "" and progress == ["half-way", "done"]
 
 
-
 def test_what_a_handler_prints_is_kept_and_does_no_harm_to_its_result(handlers):
     execution = run_apart(handlers.prints, 3 * process.MAX_PRINTED_BYTES)
     assert execution.result.summary == "printed"

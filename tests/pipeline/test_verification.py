@@ -7,7 +7,7 @@ import json
 import pytest
 
 from modtools.contract import ToolResult, digest
-from modtools.errors import RecordError
+from modtools.errors import RecordError, UsageError
 from modtools.pipeline import AuditLog, verify_audit
 from pipeline.tools import call, make_pipeline, make_tool, run
 
@@ -15,7 +15,7 @@ from pipeline.tools import call, make_pipeline, make_tool, run
 @pytest.fixture
 def folder(tmp_path):
     """An audit of three requests: nine lines, three replies and one large result as artefacts."""
-    tool = make_tool(lambda operation, context: ToolResult("much", "x" * 5000 * (operation.arguments.get("x") == 2)))
+    tool = make_tool(lambda operation, context: ToolResult("much", "x" * 20_000 * (operation.arguments.get("x") == 2)))
     pipeline = make_pipeline(tool, audit=AuditLog(tmp_path))
     for number in (1, 2, 3):
         run(pipeline, f"r{number}", call(x=number))
@@ -82,16 +82,34 @@ def test_a_line_that_is_no_event_is_found(folder, rubbish):
 
 
 def test_a_changed_or_missing_artefact_is_found(folder):
-    artefacts = sorted((folder / "artefacts").iterdir())
-    assert len(artefacts) == 4
-    for path in artefacts:
-        data = path.read_bytes()
-        for change in (lambda: path.write_bytes(data + b"x"), path.unlink):
-            change()
-            found = verify_audit(folder)
-            assert found.broken_at in (3, 6, 9) and "artefact" in found.why
-        path.write_bytes(data)
+    (large,) = (folder / "artefacts").iterdir()
+    short = folder / "artefacts.jsonl"
+    spoiled = [
+        lambda: large.write_bytes(b"x"),
+        large.unlink,
+        short.unlink,
+        lambda: short.write_bytes(short.read_bytes().replace(b'\\"t\\"', b'\\"u\\"', 1)),
+        lambda: short.write_bytes(short.read_bytes().split(b"\n", 1)[1]),
+        lambda: short.write_bytes(b"rubbish\n" * 3),
+    ]
+    kept = {path: path.read_bytes() for path in (large, short)}
+    for spoil in spoiled:
+        spoil()
+        found = verify_audit(folder)
+        assert found.broken_at in (3, 6) and "artefact" in found.why
+        for path, data in kept.items():
+            path.write_bytes(data)
     assert verify_audit(folder).broken_at is None
+
+
+def test_what_was_kept_can_be_read_again_by_its_digest(folder):
+    for audit in (AuditLog(folder), make_pipeline(make_tool()).audit):
+        names = [audit.keep(content) for content in ("short", "x" * 50_000, b"\xff\x00", "half \ud800 of a pair")]
+        assert [len(audit.artefact(name)) for name in names] == [5, 50_000, 2, 18]
+        assert audit.keep("short") == names[0]
+        for name in ("0" * 64, "../audit.jsonl"):
+            with pytest.raises(UsageError, match="no artefact"):
+                audit.artefact(name)
 
 
 def test_a_broken_audit_is_not_carried_on(folder):

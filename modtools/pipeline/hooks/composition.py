@@ -18,9 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from modtools.contract import Failure, ToolResult
 from modtools.errors import UsageError
 from modtools.pipeline.hooks.guard import is_under_way, mark_reentry, run_guarded
-from modtools.pipeline.hooks.answer import (
-    HookAnswer, answer_of, faithful, plain, rule_of, spelling, tell,
-)  # fmt: skip
+from modtools.pipeline.hooks.answer import HookAnswer, answer_of, faithful, plain, rule_of, spelling, tell
 from modtools.pipeline.hooks.contract import Event, HookPoint
 from modtools.pipeline.hooks.trace import HookTrace, entry, scrubbed, shown
 from modtools.pipeline.hooks.shapes import SHAPES, Registered, register
@@ -29,7 +27,7 @@ from modtools.pipeline.hooks.wrapping import Around, Wrapping, no_retry
 
 T = TypeVar("T")
 
-# What a hook can end a call by, the first that happened; see `Before.failure`.
+# What a hook can end a call by, the strongest first.
 _PRECEDENCE = ("hook_denied", "reentrant_call", "hook_failed", "cancelled")
 
 
@@ -133,6 +131,9 @@ class Hooks:
         object.__setattr__(self, "_registered", register(self.hooks, self.resolvers))
         object.__setattr__(self, "resolvers", MappingProxyType(dict(self.resolvers)))
 
+    def __bool__(self) -> bool:
+        return bool(self.hooks)
+
     def standing_at(self, point: HookPoint, tool: str, *shapes: str) -> list[Registered]:
         """The hooks of these shapes that are for this point and tool, in order."""
         return [
@@ -177,10 +178,8 @@ class Hooks:
     def gate_rules(self, query: Query) -> GateAnswers:
         """Ask the policy gates about one canonical operation; one that fails ends the call."""
         operation = query.operation
-        event = Event(
-            HookPoint.PRE_TOOL_USE, "", query.actor, query.tenant, query.tool, query.contract, operation,
-            operation.arguments,
-        )  # fmt: skip
+        about = (query.actor, query.tenant, query.tool, query.contract, operation, operation.arguments)
+        event = Event(HookPoint.PRE_TOOL_USE, "", *about)
         rules, trace, failure = [], [], None
         for each in self.standing_at(event.point, query.tool, "policy gate"):
             contract = each.contract
@@ -208,8 +207,8 @@ class Hooks:
         changed, conflict = self._agreed(event, asked.used("output"), lambda made: faithful(made, event))
         problem = "; ".join([*(failure.what for failure in asked.broken), *[conflict] * bool(conflict)])
         wishes = {each.contract.name for each in asked.used("retry")}
-        repeated = [*self.standing_at(HookPoint.PRE_TOOL_USE, event.tool, "middleware")]
-        repeated += self.standing_at(event.point, event.tool, "hook")
+        layers = self.standing_at(HookPoint.PRE_TOOL_USE, event.tool, "middleware")
+        repeated = layers + self.standing_at(event.point, event.tool, "hook")
         obstacle = problem or no_retry(event, tries, repeated)
         verdict = f"not granted: {obstacle}" if obstacle else "granted"
         result = event.result
