@@ -98,27 +98,25 @@ def decode_table(data: dict[str, Any]) -> Table:
 
 
 def pipeline_tables(data: dict[str, Any]) -> Iterator[Table]:
-    """What a call costs in each arm, how that compares, and where the audited call's time goes."""
+    """What a call costs in each arm, how that compares, where the audited call's time goes, and what it leaves."""
     clock = {"wall": "wall time", "cpu": "processor time"}[data["settings"]["clock"]]
-    columns = ("at once", "samples", "audited / MCP", "round by round", "unwritten / MCP", *data["rows"][0]["call_us"])
-    table = Table(*columns, title=f"A call, microseconds of {clock}: p50 (p99); threads at most")
-    for row in data["rows"]:
-        rounds = row["ratio_by_round"]
-        table.add_row(
-            str(row["at_once"]),
-            str(row["samples"]),
-            f"{row['ratio']:.3f}",
-            f"{rounds['least']:.3f} to {rounds['most']:.3f}",
-            f"{row['unwritten_ratio']:.3f}",
-            *(
-                f"{_number(us['p50'])} ({_number(us['p99'])}); {row['threads'][arm]}"
-                for arm, us in row["call_us"].items()
-            ),
-        )
+    rows = data["rows"]
+    table = Table("calls at once", *(str(row["at_once"]) for row in rows), title=f"A call, in {clock}")
+    table.add_row("audited / MCP", *(f"{row['ratio']:.3f}" for row in rows))
+    spreads = [row["ratio_by_round"] for row in rows]
+    table.add_row("round by round", *(f"{spread['least']:.3f} to {spread['most']:.3f}" for spread in spreads))
+    table.add_row("unwritten / MCP", *(f"{row['unwritten_ratio']:.3f}" for row in rows))
+    for arm in rows[0]["call_us"]:
+        figures = [(row["call_us"][arm], row["threads"][arm]) for row in rows]
+        table.add_row(f"{arm}: p50, p99 us", *(f"{_number(us['p50'])}, {_number(us['p99'])}" for us, _ in figures))
+        table.add_row(f"{arm}: threads at most", *(str(threads) for _, threads in figures))
+    table.add_row("samples", *(str(row["samples"]) for row in rows))
     yield table
-    steps = Table(*data["steps_us"], title="Steps of an audited call, one at a time: microseconds of wall time, p50")
-    steps.add_row(*map(_number, data["steps_us"].values()))
+    steps = Table("step", "us", title="An audited call, wall time p50")
+    for step, us in data["steps_us"].items():
+        steps.add_row(step, _number(us))
     yield steps
-    audit = Table(*(name.replace("_", " ") for name in data["audit"]), title="The audit's growth with each call")
-    audit.add_row(*map(_number, data["audit"].values()))
+    audit = Table("", "a call", title="What the audit grows by")
+    for name, value in data["audit"].items():
+        audit.add_row(name.replace("_", " "), _number(value))
     yield audit

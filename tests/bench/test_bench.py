@@ -189,7 +189,7 @@ def test_without_mcp_it_says_what_to_install(monkeypatch):
 
 
 def test_the_tables_show_the_ratios_the_steps_and_the_audit(calls):
-    console = Console(width=300)
+    console = Console(width=80)
     with console.capture() as capture:
         for table in tables.pipeline_tables(calls):
             console.print(table)
