@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from modtools.contract import Failure
 from modtools.pipeline.parse import ParseFailure, parse_json
@@ -45,12 +46,14 @@ class Extraction:
         span: (start, end) of the call in the reply, in characters.
         finish: whether the reply is the control message that ends the episode.
         failure: why no call was taken, or None.
+        value: the call as read, or None where it is no strict JSON.
     """
 
     text: str = ""
     span: tuple[int, int] = (0, 0)
     finish: bool = False
     failure: Failure | None = None
+    value: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,8 @@ def extract(text: str, finish_reason: str = "stop", tool_names: Collection[str] 
     """
     if len(text) > MAX_REPLY_CHARS:
         return _fail("too_large", f"the reply has {len(text)} characters", f"at most {MAX_REPLY_CHARS}")
+    if whole := _whole_reply(text):
+        return whole
     visible = _REASONING.sub(lambda m: " " * len(m.group()), text)
     objects, open_tag_at = _find_objects(visible)
     last_run = _last_run(visible, objects)
@@ -183,6 +188,25 @@ def _python_call(text: str, names: Collection[str]) -> re.Match | None:
     return re.search(rf"^[ \t`]*(?:{'|'.join(map(re.escape, sorted(names)))})\s*\(", text, re.MULTILINE)
 
 
+def _whole_reply(text: str) -> Extraction | None:
+    """The quick way for a reply that is one call or finish and nothing else; None for any other."""
+    body = text.strip()
+    if not (body.startswith("{") and body.endswith("}")):
+        return None
+    try:
+        value = parse_json(body)
+    except ParseFailure:
+        return None
+    start = text.index("{")
+    return _call_or_finish(body, (start, start + len(body)), value)
+
+
+def _call_or_finish(body: str, span: tuple[int, int], value: dict[str, Any]) -> Extraction | None:
+    if list(value) == ["finish"] and value["finish"] is True:
+        return Extraction("", span, finish=True)
+    return None if _envelope_problem(value) else Extraction(body, span, value=value)
+
+
 def _take(text: str, found: _Found, finish_reason: str) -> Extraction:
     """Turn the one object that asks into a finish, a call text, or the failure of its wrapper."""
     if not found.closed and finish_reason != "stop":
@@ -199,12 +223,10 @@ def _take(text: str, found: _Found, finish_reason: str) -> Extraction:
         value = parse_json(body)
     except ParseFailure:
         return Extraction(body, span)  # the next stage says what is wrong with it
-    if list(value) == ["finish"] and value["finish"] is True:
-        return Extraction("", span, finish=True)
     problem = _envelope_problem(value)
-    if problem:
-        return _fail("wrong_wrapper", problem, f"{ENVELOPE} or {FINISH}", f"character {found.start}")
-    return Extraction(body, span)
+    return _call_or_finish(body, span, value) or _fail(
+        "wrong_wrapper", problem, f"{ENVELOPE} or {FINISH}", f"character {found.start}"
+    )
 
 
 def _envelope_problem(value: dict) -> str:

@@ -50,13 +50,17 @@ def parse_json(text: str) -> Any:
     return value
 
 
-def parse_call(text: str) -> ToolCall:
+def parse_call(text: str, value: Any = None) -> ToolCall:
     """Read a call. The envelope was checked by extraction, so only its types are left to see to.
+
+    Args:
+        text: of the call.
+        value: as extraction has read it already, or None.
 
     Raises:
         ParseFailure: as `parse_json`.
     """
-    value = parse_json(text)
+    value = parse_json(text) if value is None else value
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise _failure(
             "not_json", "the call is no object with a string as its name", '{"name": "<tool>", "arguments": {...}}'

@@ -141,7 +141,7 @@ class Rule:
         if not all(isinstance(part, str) for part in astuple(self) if part is not self.level):
             raise UsageError(f"the patterns of a rule are texts: {self}")
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Its id, or its words with what narrows it, so that two different rules never share a name."""
         parts = ("actor", "tenant", "workspace", "tool", "effect", "risk")
@@ -149,29 +149,30 @@ class Rule:
         words = ", ".join([f"{self.verdict} {self.action} {self.resource}", *narrowed])
         return self.id or f"{words} at {self.level.label}"
 
-    @property
+    @cached_property
     def precedence(self) -> tuple[int, int, str]:
         """Rules in this order: the first that speaks wins."""
         return self.level, _STRENGTH[self.verdict], self.name
 
     def matches(self, query: Query) -> bool:
         """Whether the rule speaks about this operation."""
-        operation, match = query.operation, fnmatchcase if self.verdict == ALLOW else _touches
-        hits = [match(resource, self.resource) for resource in operation.resources]
-        if not hits:  # an operation that names no resource is allowed only by a rule that asks for none
-            hits = [self.verdict != ALLOW or self.resource == "*"]
-        return (all(hits) if self.verdict == ALLOW else any(hits)) and all(
-            fnmatchcase(value, pattern)
-            for value, pattern in (
-                (operation.action, self.action),
-                (query.actor, self.actor),
-                (query.tenant, self.tenant),
-                (query.workspace, self.workspace),
-                (query.tool, self.tool),
-                (operation.effect, self.effect),
-                (query.risk, self.risk),
-            )
-        )
+        operation = query.operation
+        for value, pattern in (
+            (operation.action, self.action),
+            (query.actor, self.actor),
+            (query.tenant, self.tenant),
+            (query.workspace, self.workspace),
+            (query.tool, self.tool),
+            (operation.effect, self.effect),
+            (query.risk, self.risk),
+        ):
+            if pattern != "*" and not fnmatchcase(value, pattern):
+                return False
+        if not operation.resources:  # then it is allowed only by a rule that asks for none
+            return self.verdict != ALLOW or self.resource == "*"
+        if self.verdict == ALLOW:
+            return all(fnmatchcase(resource, self.resource) for resource in operation.resources)
+        return any(_touches(resource, self.resource) for resource in operation.resources)
 
 
 def _touches(resource: str, pattern: str) -> bool:
@@ -245,8 +246,8 @@ class Policy:
         """
         contract = query.contract
         asks = [Rule(ASK, "*", id=f"contract of {query.tool}")] if contract.approval == "required" else []
-        rules = sorted({*self.rules, *extra, *asks}, key=lambda rule: rule.precedence)
-        matched = tuple(rule for rule in rules if rule.matches(query))
+        rules = {*self.rules, *extra, *asks}
+        matched = tuple(sorted((rule for rule in rules if rule.matches(query)), key=lambda rule: rule.precedence))
         binding = digest(query.bound_to(self))
         if len({rule.name for rule in matched}) < len(matched):
             return Decision(DENY, None, "two different rules that match have one name", matched, binding)

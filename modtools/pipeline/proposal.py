@@ -35,7 +35,7 @@ def extract(passage: Passage) -> None:
 def parse(passage: Passage) -> None:
     """Read the call as JSON; from here on it is known what is secret."""
     try:
-        passage.call = parse_call(passage.extraction.text)
+        passage.call = parse_call(passage.extraction.text, passage.extraction.value)
     except ParseFailure as error:
         raise Ended(error.failure) from None
     passage.secrets = tuple(secret_values(passage.call.arguments, passage.redacted))

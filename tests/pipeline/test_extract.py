@@ -129,3 +129,14 @@ def test_any_text_gives_exactly_one_of_call_finish_and_failure(text, finish_reas
 def test_hostile_text_is_read_in_linear_time(text):
     # A quadratic search would need minutes here; the suite's own time is the witness, not a stopwatch.
     assert extract(text, "stop", ["read_file"]).failure is not None
+
+
+@given(st.sampled_from(["", "read it:\n", "<think>\nhm\n</think>\n", "```json\n"]), st.sampled_from(["", "\n", "\n```", " \n\n"]),
+       st.dictionaries(st.text(max_size=5), st.text(max_size=12), max_size=3))  # fmt: skip
+def test_a_reply_that_is_a_call_alone_is_taken_as_one_with_words_before_it(before, after, arguments):
+    call = json.dumps({"name": "t", "arguments": arguments})
+    alone, among = extract(call), extract(before + call + after)
+    assert alone.value == among.value == {"name": "t", "arguments": arguments}
+    assert (
+        json.loads(alone.text) == json.loads(among.text) and (before + call + after)[slice(*among.span)] == among.text
+    )
