@@ -123,3 +123,41 @@ def test_figures_are_written_through_links_and_into_devices_and_replace_neither(
     assert link.is_symlink() and figures.read_text() == "{}"
     write_whole(Path(os.devnull), "{}")
     assert not Path(os.devnull).is_file()
+
+
+@pytest.fixture
+def audited(tmp_path):
+    """The audit of one call."""
+    from pipeline.tools import make_pipeline, make_tool, run
+
+    from modtools.pipeline import AuditLog
+
+    run(make_pipeline(make_tool(), audit=AuditLog(tmp_path / "audit")))
+    return tmp_path
+
+
+def test_an_audit_is_verified_and_a_broken_one_is_exit_code_1(audited):
+    whole = _run("audit", "verify", str(audited), "--json", str(audited / "found.json"))
+    found = json.loads((audited / "found.json").read_text())
+    assert whole.returncode == 0 and "3 records" in whole.stdout and "whole" in whole.stdout
+    assert (found["records"], found["broken_at"]) == (3, None) and found["head"] in whole.stdout
+    log = audited / "audit" / "audit.jsonl"
+    log.write_text(log.read_text().replace('"event":"executing"', '"event":"executing" '))
+    broken = _run("audit", "verify", str(audited), "--json", str(audited / "found.json"))
+    assert broken.returncode == 1 and "broken at line 3" in broken.stdout
+    assert json.loads((audited / "found.json").read_text())["broken_at"] == 3
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:1]))
+    assert _run("audit", "verify", str(audited)).returncode == 0
+    assert _run("audit", "verify", str(audited), "--head", found["head"]).returncode == 1
+    assert _run("audit", "verify", str(audited / "nothing")).returncode == 2
+
+
+def test_the_fault_table_is_printed_and_written(tmp_path):
+    result = _run("faults", "--fault", "revoked", "--json", str(tmp_path / "faults.json"))
+    assert result.returncode == 0 and "unavailable_tool" in result.stdout and "2 faults: each request" in result.stdout
+    rows = json.loads((tmp_path / "faults.json").read_text())["rows"]
+    assert [(row["fault"], row["step"], row["effect"]) for row in rows] == [
+        ("revoked", "resolve", "write"),
+        ("revoked", "resolve", "read"),
+    ]
+    assert _run("faults", "--fault", "flood").returncode == 2

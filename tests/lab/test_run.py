@@ -300,7 +300,7 @@ def test_what_is_in_the_way_is_a_record_error(finished, model, level, tmp_path):
     folder = copied(finished, tmp_path / "run", 2)
     (folder / "audit").mkdir()
     (folder / "audit" / "audit.jsonl").write_text('{"a": 1}\n')
-    with pytest.raises(RecordError, match="not an audit line"):
+    with pytest.raises(RecordError, match="cannot be carried on"):
         run(PLAN, model, folder, level)
 
 
