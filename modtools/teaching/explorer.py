@@ -8,7 +8,7 @@ from typing import Any
 
 from modtools.errors import ModtoolsError
 
-Control = str | tuple[str, ...] | range
+Control = str | tuple[str, ...] | range | bool
 
 
 def explorer(render: Callable[..., str], **controls: Control) -> Any:
@@ -17,7 +17,7 @@ def explorer(render: Callable[..., str], **controls: Control) -> Any:
     Args:
         render: takes one keyword a control and returns HTML. It is the whole logic; test it alone.
         controls: name -> what can be chosen. A string is a text box with that text in it, a tuple of strings a
-            list to choose from, a range a slider with a number box.
+            list to choose from, a range a slider with a number box, True or False a box to tick.
 
     Returns:
         An ipywidgets box. Its children are the controls in order, then an HTML widget with the output.
@@ -44,6 +44,8 @@ def _input(name: str, control: Control) -> Any:
 
     label = name.replace("_", " ")
     wide = ipywidgets.Layout(width="98%")
+    if isinstance(control, bool):
+        return ipywidgets.Checkbox(control, description=label, indent=False, layout=wide)
     if isinstance(control, str):
         rows = max(3, control.count("\n") + 2)
         return ipywidgets.Textarea(control, description=label, rows=rows, layout=wide, continuous_update=True)

@@ -30,6 +30,12 @@ break_a_mask()"""
 MUSEUM = """\
 from modtools.teaching.museum import museum
 museum()"""
+STATES = """\
+from modtools.teaching.state_inspector import state_inspector
+state_inspector()"""
+BENCH = """\
+from modtools.teaching.policy_bench import policy_bench
+policy_bench()"""
 
 
 def open_and_run(browser, jupyter, name: str, *cells: str) -> None:
@@ -128,3 +134,33 @@ def test_another_exhibit_shows_its_document_and_its_report(browser, jupyter):
     choice.select_by_visible_text("a token that holds half a character")
     wait_for(browser, "ggml-org/llama.cpp/issues/2501")
     assert "refuses it: not complete" in shown(browser) and "writes it" in shown(browser)
+
+
+def test_another_choice_changes_the_five_states(browser, jupyter):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import Select
+
+    open_and_run(browser, jupyter, "states.ipynb", STATES)
+    wait_for(browser, "The call ended in success")
+    boxes = browser.find_elements(By.CSS_SELECTOR, ".jp-OutputArea select")
+    Select(boxes[3]).select_by_visible_text("breaks on the way")
+    wait_for(browser, "The call ended in unknown_outcome")
+    Select(boxes[4]).select_by_visible_text("before the call")
+    wait_for(browser, "The call ended in unavailable_tool")
+    assert "revoked: withdrawn" in shown(browser)
+
+
+def test_a_rule_that_is_ticked_off_changes_the_verdict(browser, jupyter):
+    from selenium.webdriver.common.by import By
+
+    open_and_run(browser, jupyter, "bench.ipynb", BENCH)
+    wait_for(browser, "✗ deny, rule acme writes to no customer today")
+    boxes = browser.find_elements(By.CSS_SELECTOR, ".jp-OutputArea input[type='checkbox']")
+    approved, _, tenant, disputed = boxes[:4]
+    tenant.click()
+    wait_for(browser, "✗ deny, rule batch b-7 is disputed")
+    disputed.click()
+    wait_for(browser, "? ask, rule a person looks before a high risk")
+    approved.click()
+    wait_for(browser, "✓ allow, rule this session may send")
+    assert "lifted by the approval" in shown(browser)
