@@ -91,16 +91,21 @@ for record in good.trace:
 # %% id="detour"
 for path in ("shop/../shop/./prices.py", "shop/../../etc/passwd", "shop/price.py"):
     result = ladder.climb('{"name": "read_file", "arguments": {"path": "%s"}}' % path)
-    print(f"{path:26} -> {result.outcome}: {result.operation.resources if result.operation else result.observation.text}")
+    told = " ".join(result.operation.resources) if result.outcome == "success" else result.observation.text
+    print(f"{path:26} -> {result.outcome}: {told}")
 
 # %% [markdown] id="audit"
-# Two things come out of every call: the observation for the model, and an audit record for people. The record holds
-# digests, versions and the decision; the raw reply is kept beside it, under its digest. The model sees none of it.
+# Two things come out of every call: the observation for the model, and an audit for people. The audit has one line when
+# the request comes, one before the tool is run, and one at the end. They hold digests, versions and the decision; the raw
+# reply is kept beside them, under its digest. The model sees none of it.
 
 # %% id="audit-line"
-line = [line for line in ladder.pipeline.audit.lines() if line["request"] == good.request][-1]
-for field in ("event", "outcome", "code", "decision", "tool", "contract"):
-    print(f"{field:9} {line[field]}")
+lines = [line for line in ladder.pipeline.audit.lines() if line["request"] == good.request]
+for line in lines:
+    shown = {field: line[field] for field in ("outcome", "tool", "contract") if line.get(field)}
+    if line.get("decision"):
+        shown["decision"] = line["decision"]["why"]
+    print(f"{line['event']:10}", *(f"{field}: {value}" for field, value in shown.items()), sep="  ")
 
 # %% [markdown] id="ladder-intro"
 # ## The stage ladder
