@@ -54,10 +54,15 @@ def commit(passage: Passage, observation: Observation, failure: Failure | None) 
         lost = Failure(code, "the record of the call could not be written")
         return result(passage, observe(passage, lost), lost)
     passage.record(Step.COMMIT, True, str(observation.outcome), begun_s)
-    if passage.tool and passage.pipeline.hooks:
-        ended = passage.event(HookPoint.REQUEST_ENDED, failure=failure, outcome=observation.outcome)
-        passage.hooked += passage.pipeline.hooks.ended(ended)
     return result(passage, observation, failure)
+
+
+def tell_listeners(passage: Passage, ended: Result) -> Result:
+    """Tell the listeners how a request ended, and add to its result what they did; they hold up nobody but it."""
+    if not passage.tool or not passage.pipeline.hooks:
+        return ended
+    event = passage.event(HookPoint.REQUEST_ENDED, failure=ended.failure, outcome=ended.outcome)
+    return replace(ended, hooks=(*ended.hooks, *passage.pipeline.hooks.ended(event)))
 
 
 def result(passage: Passage, observation: Observation, failure: Failure | None) -> Result:

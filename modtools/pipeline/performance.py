@@ -17,6 +17,7 @@ from modtools.pipeline.hooks import HookPoint
 from modtools.pipeline.ledger import Work
 from modtools.pipeline.observe import result_text
 from modtools.pipeline.passage import Ended, Passage
+from modtools.pipeline.proposal import still_holds
 from modtools.pipeline.redact import scrub
 from modtools.pipeline.validate import check_result
 
@@ -46,6 +47,7 @@ def bind(passage: Passage) -> None:
         passage.hold = passage.held.enter_context(pipeline.locks.hold(contract, passage.operation, bound))
     except ToolFailure as declined:
         raise Ended(declined.failure) from None
+    still_holds(passage)
     before = pipeline.audit.ledger.work.get(bound.idempotency_key)
     if before:
         raise Ended(*_not_again(before, passage.operation_digest))

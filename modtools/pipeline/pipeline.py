@@ -107,17 +107,17 @@ class Pipeline:
         with passage.held:
             try:
                 observation = _take(passage)
+                failure = Failure(observation.code, FAILURES[observation.code].meaning) if observation.code else None
             except Ended as ended:
-                return commit(passage, observe(passage, ended.failure, ended.outcome, ended.more), ended.failure)
+                observation, failure = observe(passage, ended.failure, ended.outcome, ended.more), ended.failure
             except BaseException:  # Ctrl-C: the request ends here too, and the interrupt goes on to whoever sent it
                 failure = Failure("cancelled", "the harness was interrupted")
                 commit(passage, observe(passage, failure, passage.outcome(failure.code)), failure)
                 raise
-            failure = Failure(observation.code, FAILURES[observation.code].meaning) if observation.code else None
             result = commit(passage, observation, failure)
             if result.outcome == Outcome.BACKGROUND_ACCEPTED and passage.tool.contract.background:
                 start(passage)
-            return result
+        return commitment.tell_listeners(passage, result)
 
     def approve(self, request: str, by: str, valid_s: float = 600.0) -> Approval:
         """Approve what a request asked for; see `approvals.approve`."""

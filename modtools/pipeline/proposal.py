@@ -149,6 +149,16 @@ def _hooks_before(passage: Passage) -> list[Rule]:
     return list(before.asks)
 
 
+def still_holds(passage: Passage) -> None:
+    """See that what was decided about is still so, for a call that had to wait for its turn."""
+    if changed := passage.pipeline.difference(passage.snapshot, passage.call.name):
+        raise Ended(_retired(passage.call.name, changed))
+    if passage.pipeline.policy.digest != passage.policy.digest:
+        raise Ended(
+            Failure("stale_version", "the policy changed while the call waited", expected="the same call again")
+        )
+
+
 def _quoted(names: Sequence[str]) -> str:
     return ", ".join(json.dumps(name, ensure_ascii=False) for name in names)
 

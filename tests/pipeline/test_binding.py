@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
+from modtools.catalogue import Catalogue, Snapshot
 from modtools.contract import Effect, Outcome, ToolContract, ToolFailure, ToolResult
 from modtools.errors import UsageError
-from modtools.pipeline import AuditLog
-from pipeline.tools import call, ends, make_pipeline, make_tool, run
+from modtools.pipeline import AuditLog, Pipeline, Policy, Rule
+from pipeline.tools import OPEN, call, ends, make_pipeline, make_tool, run
 
 KEYED = {"type": "object", "properties": {"key": {"type": "string"}, "x": {}}, "required": ["key"]}
 
@@ -168,3 +170,38 @@ def test_an_effect_covers_reading_and_never_more_than_it_says():
         Effect.DESTRUCTIVE: [Effect.READ, Effect.WRITE, Effect.DESTRUCTIVE],
         Effect.EXTERNAL_SEND: [Effect.READ, Effect.EXTERNAL_SEND],
     }
+
+
+@pytest.mark.parametrize("change", ["revoke", "upgrade", "policy"])
+def test_what_was_decided_must_still_hold_when_the_calls_turn_comes(change):
+    holds, go, done = threading.Event(), threading.Event(), []
+
+    def handler(operation, context):
+        holds.set()
+        go.wait(10)
+        done.append(operation.arguments)
+        return ToolResult("done")
+
+    catalogue = Catalogue(Snapshot.of((make_tool(handler),)))
+    pipeline = Pipeline(catalogue, OPEN, AuditLog())
+    results = {}
+    ask = lambda id: results.update({id: run(pipeline, id, call(x=id))})  # noqa: E731
+    threads = [threading.Thread(target=ask, args=(id,)) for id in ("first", "second")]
+    threads[0].start()
+    holds.wait(10)
+    threads[1].start()
+    while not any(line["request"] == "second" for line in pipeline.audit.lines()):
+        time.sleep(0.01)
+    time.sleep(0.1)  # the second call has been decided and waits
+    if change == "revoke":
+        catalogue.revoke("t", "a hole")
+    elif change == "upgrade":
+        catalogue.upgrade(make_tool(handler, version="2.0.0"))
+    else:
+        pipeline.policy = Policy((*OPEN.rules, Rule("deny", "*")))
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert results["first"].outcome == "success" and done == [{"x": "first"}]
+    expected = ("validation_failed", "stale_version") if change == "policy" else ("unavailable_tool", "retired_tool")
+    assert (results["second"].outcome, results["second"].observation.code) == expected
