@@ -9,6 +9,7 @@ import pytest
 from modtools.contract import Effect, Outcome, ToolContract, ToolFailure, ToolResult
 from modtools.errors import UsageError
 from modtools.pipeline import AuditLog
+from modtools.pipeline.hooks import HookAnswer, HookContract, HookPoint, Hooks
 from pipeline.tools import call, ends, make_pipeline, make_tool, run
 
 KEYED = {"type": "object", "properties": {"key": {"type": "string"}, "x": {}}, "required": ["key"]}
@@ -168,3 +169,30 @@ def test_an_effect_covers_reading_and_never_more_than_it_says():
         Effect.DESTRUCTIVE: [Effect.READ, Effect.WRITE, Effect.DESTRUCTIVE],
         Effect.EXTERNAL_SEND: [Effect.READ, Effect.EXTERNAL_SEND],
     }
+
+
+@pytest.mark.parametrize("retries", [0, 1, 2])
+def test_the_tries_of_the_pipeline_and_those_of_a_hook_have_one_budget(retries):
+    class Again:
+        contract = HookContract("again", HookPoint.TOOL_FAILURE, may=("retry",), side_effects="none")
+
+        def run(self, event):
+            return HookAnswer(retry="once more")
+
+    class Stubborn:
+        contract = HookContract("stubborn", HookPoint.PRE_TOOL_USE, may=("retry",), side_effects="none")
+
+        def wrap(self, event, proceed):
+            proceed()
+            return proceed()
+
+    for hook in (Again(), Stubborn()):
+        tried = []
+
+        def busy(operation, context):
+            tried.append(1)
+            raise ToolFailure("rate_limited", "too many")
+
+        tool = make_tool(busy, effect=Effect.READ, retries=retries)
+        result = run(make_pipeline(tool, hooks=Hooks((hook,))), call())
+        assert result.observation.code == "rate_limited" and len(tried) == retries + 1

@@ -18,9 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from modtools.contract import Failure, ToolResult
 from modtools.errors import UsageError
 from modtools.pipeline.hooks.guard import is_under_way, mark_reentry, run_guarded
-from modtools.pipeline.hooks.answer import (
-    HookAnswer, answer_of, faithful, plain, rule_of, spelling, tell,
-)  # fmt: skip
+from modtools.pipeline.hooks.answer import HookAnswer, answer_of, faithful, plain, rule_of, spelling, tell
 from modtools.pipeline.hooks.contract import Event, HookPoint
 from modtools.pipeline.hooks.trace import HookTrace, entry, scrubbed, shown
 from modtools.pipeline.hooks.shapes import SHAPES, Registered, register
@@ -241,6 +239,7 @@ class Hooks:
         proceed: Callable[[], T],
         tries: int = 0,
         untouched: Callable[[T], bool] = lambda value: False,
+        took: Callable[[T], int] = lambda value: 1,
     ) -> Around[T]:
         """Execute inside the middleware, the first in order outermost.
 
@@ -249,10 +248,11 @@ class Hooks:
             proceed: carries the call out, once each time; runs in the caller's thread.
             tries: how often the call was tried before.
             untouched: whether a try with this outcome is known to have had no effect.
+            took: how many tries were made within one `proceed` with this outcome.
         """
         _expect(event, HookPoint.PRE_TOOL_USE)
         layers = self.standing_at(event.point, event.tool, "middleware")
-        return Wrapping(event, layers, proceed, tries, untouched).run()
+        return Wrapping(event, layers, proceed, tries, untouched, took).run()
 
     def _ask(self, event: Event, *shapes: str) -> _Round:
         """Ask every hook that is for this event, each about the original."""
@@ -260,8 +260,7 @@ class Hooks:
         for each in self.standing_at(event.point, event.tool, *shapes):
             contract = each.contract
             ask = each.hook.intercept if each.shape == "interceptor" else each.hook.run
-            work = partial(answer_of, ask, each.shape, contract, event)
-            ended = run_guarded(each.hook, contract.timeout_s, work)
+            ended = run_guarded(each.hook, contract.timeout_s, partial(answer_of, ask, each.shape, contract, event))
             if not ended.problem:
                 asked.answers.append((each, ended.value))
                 did = "; ".join(_did(power, value) for power, value in ended.value.used.items()) or "nothing"
