@@ -263,7 +263,7 @@ class Hooks:
             ended = run_guarded(each.hook, contract.timeout_s, partial(answer_of, ask, each.shape, contract, event))
             if not ended.problem:
                 asked.answers.append((each, ended.value))
-                did = "; ".join(_did(power, value) for power, value in ended.value.used.items()) or "nothing"
+                did = ended.value.did
             elif contract.failure == "closed":
                 asked.broken.append(Failure(ended.code, f"{each.shape} {contract.name} {ended.problem}"))
                 did = ended.problem
@@ -294,7 +294,3 @@ class Hooks:
 def _expect(event: Event, *points: HookPoint) -> None:
     if event.point not in points:
         raise UsageError(f"an event of {event.point}: expected {' or '.join(points)}")
-
-
-def _did(power: str, value: Any) -> str:
-    return f"{power}: {value}" if isinstance(value, str) else power
