@@ -116,7 +116,7 @@ def perform(passage: Passage) -> ToolResult:
             raise Ended(wrapped.failure)
         done, tries = wrapped.value, wrapped.tries
         point = HookPoint.TOOL_FAILURE if done.failure else HookPoint.POST_TOOL_USE
-        after = hooks.after(passage.event(point, result=done.result, failure=done.failure), tries)
+        after = hooks.after(passage.event(point, result=done.result, failure=done.failure), tries, done.declared)
         passage.hooked += after.trace
         if not after.retry:
             break

@@ -196,3 +196,21 @@ def test_the_tries_of_the_pipeline_and_those_of_a_hook_have_one_budget(retries):
         tool = make_tool(busy, effect=Effect.READ, retries=retries)
         result = run(make_pipeline(tool, hooks=Hooks((hook,))), call())
         assert result.observation.code == "rate_limited" and len(tried) == retries + 1
+
+
+@pytest.mark.parametrize(("failure", "tries"), [(ToolFailure("unavailable", "down"), 2), (RuntimeError(), 1)])
+def test_a_hook_may_have_a_writing_call_tried_again_only_where_its_handler_declined_before_any_effect(failure, tries):
+    class Again:
+        contract = HookContract("again", HookPoint.TOOL_FAILURE, may=("retry",), side_effects="none")
+
+        def run(self, event):
+            return HookAnswer(retry="once more")
+
+    tried = []
+
+    def fails(operation, context):
+        tried.append(1)
+        raise failure
+
+    run(make_pipeline(make_tool(fails, retries=1), hooks=Hooks((Again(),))), call())
+    assert len(tried) == tries

@@ -194,12 +194,13 @@ class Hooks:
             trace.append(entry(each, event, f"{rule.verdict}: {why}" if why else str(rule.verdict), ended))
         return GateAnswers(tuple(rules), tuple(trace), failure)
 
-    def after(self, event: Event, tries: int = 1) -> After:
+    def after(self, event: Event, tries: int = 1, untouched: bool = False) -> After:
         """Ask the hooks of post_tool_use or tool_failure.
 
         Args:
             event: with what the execution gave.
             tries: how often the call was tried so far.
+            untouched: whether the last try is known to have had no effect.
         """
         _expect(event, HookPoint.POST_TOOL_USE, HookPoint.TOOL_FAILURE)
         asked = self._ask(event, "hook")
@@ -208,7 +209,7 @@ class Hooks:
         wishes = {each.contract.name for each in asked.used("retry")}
         repeated = [*self.standing_at(HookPoint.PRE_TOOL_USE, event.tool, "middleware")]
         repeated += self.standing_at(event.point, event.tool, "hook")
-        obstacle = problem or no_retry(event, tries, repeated)
+        obstacle = problem or no_retry(event, tries, repeated, untouched)
         verdict = f"not granted: {obstacle}" if obstacle else "granted"
         result = event.result
         if result and problem:
