@@ -30,6 +30,9 @@ break_a_mask()"""
 MUSEUM = """\
 from modtools.teaching.museum import museum
 museum()"""
+STEPPER = """\
+from modtools.teaching.lifecycle_stepper import lifecycle_stepper
+lifecycle_stepper()"""
 
 
 def open_and_run(browser, jupyter, name: str, *cells: str) -> None:
@@ -128,3 +131,18 @@ def test_another_exhibit_shows_its_document_and_its_report(browser, jupyter):
     choice.select_by_visible_text("a token that holds half a character")
     wait_for(browser, "ggml-org/llama.cpp/issues/2501")
     assert "refuses it: not complete" in shown(browser) and "writes it" in shown(browser)
+
+
+def test_choosing_a_fault_and_a_tool_shows_where_the_call_ended(browser, jupyter):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import Select
+
+    open_and_run(browser, jupyter, "stepper.ipynb", STEPPER)
+    wait_for(browser, "Outcome: success")
+    assert "ended here" not in shown(browser)
+    fault, tool = (Select(box) for box in browser.find_elements(By.CSS_SELECTOR, ".jp-OutputArea select"))
+    fault.select_by_visible_text("raises, at execute")
+    wait_for(browser, "Outcome: unknown_outcome. Work done: once")
+    assert "the call ended here" in shown(browser) and "look before you try again" in shown(browser)
+    tool.select_by_visible_text("reads")
+    wait_for(browser, "Outcome: unavailable_tool. Work done: once")
