@@ -110,14 +110,18 @@ def perform(passage: Passage) -> ToolResult:
         return _result_of(passage, done, done.result)
     while True:
         wrapped = hooks.around(
-            passage.event(HookPoint.PRE_TOOL_USE), lambda: _once(passage), tries, lambda done: done.declared
+            passage.event(HookPoint.PRE_TOOL_USE),
+            lambda: _once(passage),
+            tries,
+            lambda done: done.declared,
+            lambda done: max(1, done.attempts),
         )
         passage.hooked += wrapped.trace
         if wrapped.failure:
             raise Ended(wrapped.failure)
         done, tries = wrapped.value, wrapped.tries
         point = HookPoint.TOOL_FAILURE if done.failure else HookPoint.POST_TOOL_USE
-        after = hooks.after(passage.event(point, result=done.result, failure=done.failure), tries)
+        after = hooks.after(passage.event(point, result=done.result, failure=done.failure), tries, done.declared)
         passage.hooked += after.trace
         if not after.retry:
             break
@@ -135,8 +139,10 @@ def _result_of(passage: Passage, done: Execution, result: ToolResult | None) -> 
 def _once(passage: Passage) -> Execution:
     """One execution, its result measured against the contract."""
     passage.executing = True
-    contract = passage.tool.contract
-    done = run_handler(passage.tool, passage.operation, passage.pipeline.context, passage.bound, passage.hold)
+    tool, contract = passage.tool, passage.tool.contract
+    if passage.attempts:  # a hook has it tried again; its tries and ours have one budget, the contract's
+        tool = replace(tool, contract=replace(contract, retries=contract.retries - passage.attempts))
+    done = run_handler(tool, passage.operation, passage.pipeline.context, passage.bound, passage.hold)
     passage.attempts, passage.printed = passage.attempts + done.attempts, passage.printed + done.printed
     problem = ""
     if done.result and contract.output_schema and done.result.outcome == Outcome.SUCCESS:

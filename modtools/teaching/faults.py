@@ -36,6 +36,7 @@ class FaultRow:
         ends: terminal lines of the request on record.
         whole: whether the audit's chain is.
         result: the last request's result, or None.
+        lines: the audit's lines about the request.
     """
 
     fault: str
@@ -48,6 +49,7 @@ class FaultRow:
     ends: int
     whole: bool
     result: Result | None = field(default=None, repr=False, compare=False)
+    lines: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, compare=False)
 
 
 def fault_table(only: str = "", progress: Callable[[int, int], None] = lambda done, total: None) -> list[FaultRow]:
@@ -125,6 +127,7 @@ def _row(fault: str, step: str, effect: str, folder: Path, rig: Rig, result: Res
         len(ends),
         whole,
         result,
+        tuple(lines),
     )
 
 

@@ -36,6 +36,9 @@ state_inspector()"""
 BENCH = """\
 from modtools.teaching.policy_bench import policy_bench
 policy_bench()"""
+STEPPER = """\
+from modtools.teaching.lifecycle_stepper import lifecycle_stepper
+lifecycle_stepper()"""
 
 
 def open_and_run(browser, jupyter, name: str, *cells: str) -> None:
@@ -164,3 +167,18 @@ def test_a_rule_that_is_ticked_off_changes_the_verdict(browser, jupyter):
     approved.click()
     wait_for(browser, "✓ allow, rule this session may send")
     assert "lifted by the approval" in shown(browser)
+
+
+def test_choosing_a_fault_and_a_tool_shows_where_the_call_ended(browser, jupyter):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import Select
+
+    open_and_run(browser, jupyter, "stepper.ipynb", STEPPER)
+    wait_for(browser, "Outcome: success")
+    assert "ended here" not in shown(browser)
+    fault, tool = (Select(box) for box in browser.find_elements(By.CSS_SELECTOR, ".jp-OutputArea select"))
+    fault.select_by_visible_text("raises, at execute")
+    wait_for(browser, "Outcome: unknown_outcome. Work done: once")
+    assert "the call ended here" in shown(browser) and "look before you try again" in shown(browser)
+    tool.select_by_visible_text("reads")
+    wait_for(browser, "Outcome: unavailable_tool. Work done: once")

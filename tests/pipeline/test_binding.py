@@ -11,6 +11,7 @@ from modtools.catalogue import Catalogue, Snapshot
 from modtools.contract import Effect, Outcome, ToolContract, ToolFailure, ToolResult
 from modtools.errors import UsageError
 from modtools.pipeline import AuditLog, Pipeline, Policy, Rule
+from modtools.pipeline.hooks import HookAnswer, HookContract, HookPoint, Hooks
 from pipeline.tools import OPEN, call, ends, make_pipeline, make_tool, run
 
 KEYED = {"type": "object", "properties": {"key": {"type": "string"}, "x": {}}, "required": ["key"]}
@@ -205,3 +206,48 @@ def test_what_was_decided_must_still_hold_when_the_calls_turn_comes(change):
     assert results["first"].outcome == "success" and done == [{"x": "first"}]
     expected = ("validation_failed", "stale_version") if change == "policy" else ("unavailable_tool", "retired_tool")
     assert (results["second"].outcome, results["second"].observation.code) == expected
+
+
+@pytest.mark.parametrize("retries", [0, 1, 2])
+def test_the_tries_of_the_pipeline_and_those_of_a_hook_have_one_budget(retries):
+    class Again:
+        contract = HookContract("again", HookPoint.TOOL_FAILURE, may=("retry",), side_effects="none")
+
+        def run(self, event):
+            return HookAnswer(retry="once more")
+
+    class Stubborn:
+        contract = HookContract("stubborn", HookPoint.PRE_TOOL_USE, may=("retry",), side_effects="none")
+
+        def wrap(self, event, proceed):
+            proceed()
+            return proceed()
+
+    for hook in (Again(), Stubborn()):
+        tried = []
+
+        def busy(operation, context):
+            tried.append(1)
+            raise ToolFailure("rate_limited", "too many")
+
+        tool = make_tool(busy, effect=Effect.READ, retries=retries)
+        result = run(make_pipeline(tool, hooks=Hooks((hook,))), call())
+        assert result.observation.code == "rate_limited" and len(tried) == retries + 1
+
+
+@pytest.mark.parametrize(("failure", "tries"), [(ToolFailure("unavailable", "down"), 2), (RuntimeError(), 1)])
+def test_a_hook_may_have_a_writing_call_tried_again_only_where_its_handler_declined_before_any_effect(failure, tries):
+    class Again:
+        contract = HookContract("again", HookPoint.TOOL_FAILURE, may=("retry",), side_effects="none")
+
+        def run(self, event):
+            return HookAnswer(retry="once more")
+
+    tried = []
+
+    def fails(operation, context):
+        tried.append(1)
+        raise failure
+
+    run(make_pipeline(make_tool(fails, retries=1), hooks=Hooks((Again(),))), call())
+    assert len(tried) == tries

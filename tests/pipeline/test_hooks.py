@@ -791,3 +791,8 @@ def test_every_shape_has_a_row_in_the_table():
     assert {shape: {*points} for shape, (_, points) in SHAPES.items()} == {
         shape: {point for other, point in MAY_HAVE if other == shape} for shape in METHOD
     }
+
+
+def test_a_trace_names_the_text_that_a_hook_added_for_the_model():
+    asked = Hooks((hook(HookAnswer(context="be brief"), "a"), hook(None, "b"))).before(event())
+    assert [trace.did for trace in asked.trace] == ["8 characters of context", "nothing"]

@@ -59,6 +59,12 @@ class HookAnswer:
         }
         return {power: value for power, value in wanted.items() if value is not None}
 
+    @property
+    def did(self) -> str:
+        """The same in words, for a trace; what text was added for the model is named too, though it needs no power."""
+        words = [f"{power}: {value}" if isinstance(value, str) else power for power, value in self.used.items()]
+        return "; ".join([*words, *[f"{len(self.context)} characters of context"] * bool(self.context)]) or "nothing"
+
 
 def answer_of(ask: Callable[[Event], Any], shape: str, contract: HookContract, event: Event) -> HookAnswer:
     """Ask a hook or an interceptor, and hold its answer against its contract.

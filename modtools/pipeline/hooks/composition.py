@@ -195,12 +195,13 @@ class Hooks:
             trace.append(entry(each, event, f"{rule.verdict}: {why}" if why else str(rule.verdict), ended))
         return GateAnswers(tuple(rules), tuple(trace), failure)
 
-    def after(self, event: Event, tries: int = 1) -> After:
+    def after(self, event: Event, tries: int = 1, untouched: bool = False) -> After:
         """Ask the hooks of post_tool_use or tool_failure.
 
         Args:
             event: with what the execution gave.
             tries: how often the call was tried so far.
+            untouched: whether the last try is known to have had no effect.
         """
         _expect(event, HookPoint.POST_TOOL_USE, HookPoint.TOOL_FAILURE)
         asked = self._ask(event, "hook")
@@ -209,7 +210,7 @@ class Hooks:
         wishes = {each.contract.name for each in asked.used("retry")}
         layers = self.standing_at(HookPoint.PRE_TOOL_USE, event.tool, "middleware")
         repeated = layers + self.standing_at(event.point, event.tool, "hook")
-        obstacle = problem or no_retry(event, tries, repeated)
+        obstacle = problem or no_retry(event, tries, repeated, untouched)
         verdict = f"not granted: {obstacle}" if obstacle else "granted"
         result = event.result
         if result and problem:
@@ -240,6 +241,7 @@ class Hooks:
         proceed: Callable[[], T],
         tries: int = 0,
         untouched: Callable[[T], bool] = lambda value: False,
+        took: Callable[[T], int] = lambda value: 1,
     ) -> Around[T]:
         """Execute inside the middleware, the first in order outermost.
 
@@ -248,10 +250,11 @@ class Hooks:
             proceed: carries the call out, once each time; runs in the caller's thread.
             tries: how often the call was tried before.
             untouched: whether a try with this outcome is known to have had no effect.
+            took: how many tries were made within one `proceed` with this outcome.
         """
         _expect(event, HookPoint.PRE_TOOL_USE)
         layers = self.standing_at(event.point, event.tool, "middleware")
-        return Wrapping(event, layers, proceed, tries, untouched).run()
+        return Wrapping(event, layers, proceed, tries, untouched, took).run()
 
     def _ask(self, event: Event, *shapes: str) -> _Round:
         """Ask every hook that is for this event, each about the original."""
@@ -259,11 +262,10 @@ class Hooks:
         for each in self.standing_at(event.point, event.tool, *shapes):
             contract = each.contract
             ask = each.hook.intercept if each.shape == "interceptor" else each.hook.run
-            work = partial(answer_of, ask, each.shape, contract, event)
-            ended = run_guarded(each.hook, contract.timeout_s, work)
+            ended = run_guarded(each.hook, contract.timeout_s, partial(answer_of, ask, each.shape, contract, event))
             if not ended.problem:
                 asked.answers.append((each, ended.value))
-                did = "; ".join(_did(power, value) for power, value in ended.value.used.items()) or "nothing"
+                did = ended.value.did
             elif contract.failure == "closed":
                 asked.broken.append(Failure(ended.code, f"{each.shape} {contract.name} {ended.problem}"))
                 did = ended.problem
@@ -294,7 +296,3 @@ class Hooks:
 def _expect(event: Event, *points: HookPoint) -> None:
     if event.point not in points:
         raise UsageError(f"an event of {event.point}: expected {' or '.join(points)}")
-
-
-def _did(power: str, value: Any) -> str:
-    return f"{power}: {value}" if isinstance(value, str) else power

@@ -28,7 +28,7 @@ class Around(Generic[T]):
     Attributes:
         value: what `proceed` gave, or what a layer was allowed to put in its place; None where nothing was executed.
         failure: why nothing was executed, or None.
-        tries: how often `proceed` was called, with those before.
+        tries: how often the call was tried, with the tries before.
         trace: one entry each time a layer ended.
     """
 
@@ -48,9 +48,10 @@ class Wrapping(Generic[T]):
         proceed: Callable[[], T],
         tries: int,
         untouched: Callable[[T], bool],
+        took: Callable[[T], int],
     ):
         self.event, self.layers, self.proceed = event, layers, proceed
-        self.tries, self.untouched = tries, untouched
+        self.tries, self.untouched, self.took = tries, untouched, took
         self.trace: list[HookTrace] = []
 
     def run(self) -> Around[T]:
@@ -64,8 +65,9 @@ class Wrapping(Generic[T]):
     def _layer(self, depth: int) -> T:
         """What this layer and all inside it give; Refused where the tool was not reached."""
         if depth == len(self.layers):
-            self.tries += 1
-            return self.proceed()
+            value = self.proceed()
+            self.tries += self.took(value)
+            return value
         layer, given, refused = self.layers[depth], [], []
 
         def serve() -> T:
