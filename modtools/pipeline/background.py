@@ -6,6 +6,7 @@ to it by its id and are never a second result.
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -46,13 +47,18 @@ def start(passage: Passage) -> None:
     held = passage.held.pop_all()
     passage.bound = replace(passage.bound, progress=lambda text: _progress(passage, text))
     name = f"behind-{passage.tool.contract.name}"
-    threading.Thread(target=_work, args=(passage, held), name=name, daemon=True).start()
+    work = contextvars.copy_context().run  # a call made in there by a hook of it is still known as such
+    threading.Thread(target=work, args=(_work, passage, held), name=name, daemon=True).start()
 
 
 def _work(passage: Passage, held: ExitStack) -> None:
     with held:
         try:
-            observation = performance.normalise(passage, performance.perform(passage))
+            result = performance.perform(passage)
+            if result.outcome == Outcome.BACKGROUND_ACCEPTED:
+                failure = Failure("result_wrong_shape", f"{passage.tool.contract.name} said again that it goes on")
+                raise Ended(failure, passage.outcome(failure.code))
+            observation = performance.normalise(passage, result)
         except Ended as ended:
             observation = commitment.observe(passage, ended.failure, ended.outcome, ended.more)
         except Exception as error:

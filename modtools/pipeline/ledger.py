@@ -84,8 +84,9 @@ class Ledger:
         state = self.open.get(request) or self._ended.get(request, {}).get("outcome")
         if event == "received" and state:
             raise UsageError(f"request {request!r} was made before; a new request needs a new id")
-        if event == "terminal" and line.get("outcome") not in tuple(Outcome):
-            raise UsageError(f"request {request!r} ends in {line.get('outcome')!r}, which is no outcome")
+        ends = {"terminal": tuple(Outcome), "completed": tuple(set(Outcome) - {Outcome.BACKGROUND_ACCEPTED})}
+        if event in ends and line.get("outcome") not in ends[event]:
+            raise UsageError(f"request {request!r}: {event} with {line.get('outcome')!r}; that is no end")
         if state not in _FOLLOWS[event] or (event in ("progress", "completed") and request not in self._behind):
             raise UsageError(f"request {request!r} is {state or 'unknown'}; {event} cannot follow")
         if event == "executing" and not self.used.isdisjoint(line.get("approvals", ())):

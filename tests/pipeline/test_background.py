@@ -95,3 +95,15 @@ def test_what_is_secret_stays_so_behind():
     run(pipeline, text=call(x="hunter2"))
     said = heard(events).text + heard(events).text + str(pipeline.audit.lines()) + str(pipeline.audit.artefacts)
     assert "hunter2" not in said and "pa55word" not in said and "[redacted]" in said
+
+
+def test_background_work_cannot_end_in_going_on():
+    events = queue.Queue()
+    again = lambda operation, context: ToolResult("still", outcome=Outcome.BACKGROUND_ACCEPTED)  # noqa: E731
+    pipeline = make_pipeline(make_tool(again, background=True), on_event=events.put)
+    run(pipeline)
+    assert heard(events).observation.outcome == "unknown_outcome"
+    elsewhere = make_pipeline(make_tool(again))
+    run(elsewhere)
+    with pytest.raises(UsageError, match="no end"):
+        elsewhere.complete("r1", ToolResult("still", outcome=Outcome.BACKGROUND_ACCEPTED))
