@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -148,14 +149,24 @@ def _no_room_for_artefacts(rig: Rig) -> None:
     (rig.folder / "artefacts").write_text("a file where the folder was: nothing can be kept in it")
 
 
-def _same_key_twice(rig: Rig) -> None:
-    rig.contract = replace(rig.contract, idempotency_key=("to",))
+def _race_for_one_key(rig: Rig) -> None:
+    """The other call is in its handler when this one comes, and ends only once this one waits."""
+    rig.contract = replace(rig.contract, idempotency_key=("to",), timeout_s=5.0)
+
+    def handler(operation: Operation, context: Any) -> ToolResult:
+        until_s = time.monotonic() + 4
+        while "r" not in rig.audit.ledger.open and time.monotonic() < until_s:
+            time.sleep(0.005)
+        time.sleep(0.05)
+        return rig.mark()
 
     def before(catalogue: Catalogue, pipeline: Pipeline) -> dict[str, Any]:
-        pipeline.run(Request("earlier", CALL))
+        threading.Thread(target=pipeline.run, args=(Request("other", CALL),), daemon=True).start()
+        while rig.audit.ledger.open.get("other") != "executing":
+            time.sleep(0.005)
         return {}
 
-    rig.before = before
+    rig.handler, rig.before = handler, before
 
 
 def _approval_twice(rig: Rig) -> None:
@@ -266,7 +277,7 @@ FAULTS: dict[str, dict[str, Callable[[Rig], None]]] = {
     "killed": dict.fromkeys(("extract", "bind", "execute", "commit"), lambda rig: None),  # from outside, see `faults`
     "stale": {"resolve": _catalogue_change(_upgrade)},
     "revoked": {"resolve": _catalogue_change(lambda catalogue: catalogue.revoke("send", "a security hole"))},
-    "key used before": {"bind": _same_key_twice},
+    "two calls race": {"bind": _race_for_one_key},
     "approval used before": {"authorise": _approval_twice},
     "hook raises": {
         "authorise": _hooked(_Broken("run", HookPoint.PRE_TOOL_USE)),

@@ -33,7 +33,7 @@ EXPECTED = {
     **{("killed", step): ("unknown_outcome", "unknown_outcome") for step in ("bind", "execute", "commit")},
     ("stale", "resolve"): ("unavailable_tool", "unavailable_tool"),
     ("revoked", "resolve"): ("unavailable_tool", "unavailable_tool"),
-    ("key used before", "bind"): ("success", "success"),
+    ("two calls race", "bind"): ("success", "success"),
     ("approval used before", "authorise"): ("permission_denied", "permission_denied"),
     ("hook raises", "authorise"): ("permission_denied", "permission_denied"),
     ("hook raises", "execute"): ("permission_denied", "permission_denied"),
