@@ -38,12 +38,13 @@ def commit(passage: Passage, observation: Observation, failure: Failure | None) 
     """
     begun_s = time.perf_counter()
     notes = scrub("\n".join(f"note: {note}" for note in passage.notes), passage.secrets)
+    text = f"{observation.text}\n{notes}" if notes else observation.text
     observation = replace(
         observation,
-        text=f"{observation.text}\n{notes}" if notes else observation.text,
+        text=text,
         provenance=f"{passage.tool.qualified_name}@{passage.tool.contract.version}" if passage.tool else "",
         operation_id=observation.operation_id or (passage.bound.operation_id if passage.executing else ""),
-        redacted=MARK in observation.text,
+        redacted=MARK in text,
         latency_s=time.perf_counter() - passage.started_s,
     )
     try:

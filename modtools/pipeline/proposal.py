@@ -83,6 +83,8 @@ def canonicalise(passage: Passage) -> None:
         raise TypeError(f"{passage.call.name}: the canonicaliser returned {type(operation).__name__}")
     # What policy decides about and what the audit names is this very digest, whatever a handler does later.
     passage.operation, passage.operation_digest = operation, operation.digest
+    # A handler speaks of the canonical form, which may be spelled otherwise than what the model wrote.
+    passage.secrets += tuple(secret_values(dict(operation.arguments), passage.redacted))
 
 
 def classify(passage: Passage) -> None:

@@ -8,6 +8,7 @@ or quoted.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
@@ -31,14 +32,33 @@ def secret_values(arguments: Any, names: Collection[str], inside: bool = False) 
 
 
 def scrub(text: str, secrets: Collection[str]) -> str:
-    """The text with every secret replaced, plainly written or as JSON writes it; the longest first."""
+    """The text with every secret replaced, plainly written or as JSON writes it; the longest first.
+
+    A failure may quote only the beginning of a long value. So the beginning of a secret is replaced too, from
+    four characters on, where the quotation ends with it.
+    """
     if not secrets:  # the rule; this is asked several times a call
         return text
     spellings = {
         form for s in secrets if s for form in (s, json.dumps(s)[1:-1], json.dumps(s, ensure_ascii=False)[1:-1])
     }
     for spelling in sorted(spellings, key=len, reverse=True):
-        text = text.replace(spelling, MARK)
+        text = _without_beginnings(text.replace(spelling, MARK), spelling)
+    return text
+
+
+_QUOTATION_ENDS = ("...", '"', "'", "\n")
+_SHORTEST = 4  # characters of a secret's beginning that give something away
+
+
+def _without_beginnings(text: str, secret: str) -> str:
+    at = text.find(secret[:_SHORTEST]) if len(secret) > _SHORTEST else -1
+    while at >= 0:
+        end = at + len(os.path.commonprefix([text[at : at + len(secret)], secret]))
+        if end == len(text) or text.startswith(_QUOTATION_ENDS, end):
+            text = text[:at] + MARK + text[end:]
+            end = at + len(MARK)
+        at = text.find(secret[:_SHORTEST], end)
     return text
 
 

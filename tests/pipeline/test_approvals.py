@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
 
 from modtools.catalogue import Snapshot
-from modtools.contract import Effect, Operation, ToolResult
+from modtools.contract import Effect, Operation, Outcome, ToolFailure, ToolResult
 from modtools.errors import UsageError
-from modtools.pipeline import AuditLog, Level, Pipeline, Policy, Rule
+from modtools.pipeline import AuditLog, Level, Pipeline, Policy, Request, Rule
 from pipeline.tools import call, ends, make_pipeline, make_tool, run
 
 ASK = Policy((Rule("allow", "*"), Rule("ask", "act", id="mail")))
@@ -152,6 +153,46 @@ def test_two_requests_with_one_approval_at_once_run_once():
     for thread in threads:
         thread.join()
     assert sorted(outcomes) == ["permission_denied", "success"] and done == [1]
+
+
+ENDS = {
+    "success": lambda: ToolResult("sent"),
+    "partial": lambda: ToolResult("half", outcome=Outcome.PARTIAL, code="partial"),
+    "declined": lambda: decline(),
+    "broken": lambda: 1 / 0,
+    "timeout": lambda: time.sleep(3),
+    "cancelled": lambda: time.sleep(3),
+}
+
+
+def decline():
+    raise ToolFailure("precondition_failed", "not now")
+
+
+@pytest.mark.parametrize("effect", [Effect.READ, Effect.WRITE])
+@pytest.mark.parametrize("how", ENDS)
+def test_an_approval_is_used_up_however_its_execution_ends(how, effect, tmp_path, monkeypatch):
+    monkeypatch.setattr("modtools.pipeline.execute._GRACE_S", 0.0)
+    done = []
+    tool = make_tool(
+        lambda o, c: done.append(1) or ENDS[how](), effect=effect, timeout_s=5.0 if how == "cancelled" else 0.2
+    )
+    pipeline = make_pipeline(tool, policy=ASK, audit=AuditLog(tmp_path))
+    approval = asked(pipeline)
+    cancelled = (lambda: bool(done)) if how == "cancelled" else (lambda: False)
+    pipeline.run(Request("r2", call(x=1), approvals=(approval,)), cancelled)
+    for pipeline in (pipeline, make_pipeline(tool, policy=ASK, audit=AuditLog(tmp_path))):
+        id = f"again-{len(pipeline.audit.lines())}"
+        assert run(pipeline, id, call(x=1), approvals=(approval,)).observation.code == "approval_invalid"
+    assert done == [1]
+
+
+def test_an_approval_is_void_once_a_rule_was_changed_under_its_id():
+    tool, done = counted()
+    pipeline = make_pipeline(tool, policy=ASK)
+    approval = asked(pipeline)
+    pipeline.policy = Policy((Rule("allow", "*"), Rule("ask", "*", id="mail")))
+    assert run(pipeline, "r2", call(x=1), approvals=(approval,)).observation.code == "approval_invalid" and done == []
 
 
 def test_an_approval_and_its_use_survive_a_restart(tmp_path):

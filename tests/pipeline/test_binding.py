@@ -81,6 +81,27 @@ def test_two_calls_with_one_key_at_once_do_the_work_once():
     assert all(ends(pipeline, id) == ["success"] for id in outcomes)
 
 
+def test_a_call_that_waits_for_its_key_sees_the_end_of_the_other_on_record():
+    class SlowDisk(AuditLog):
+        def append(self, request, event, fields):
+            if (request, event) == ("first", "terminal"):
+                time.sleep(0.3)
+            super().append(request, event, fields)
+
+    for concurrency in ("parallel", "exclusive"):
+        begun, outcomes = threading.Event(), {}
+        handler = lambda operation, context: begun.set() or ToolResult("sent")  # noqa: E731
+        pipeline = make_pipeline(keyed(handler, concurrency=concurrency), audit=SlowDisk())
+        ask = lambda id: outcomes.update({id: run(pipeline, id, call(key="k"))})  # noqa: E731
+        other = threading.Thread(target=ask, args=("first",))
+        other.start()
+        begun.wait(10)
+        ask("second")
+        other.join()
+        assert [outcomes[id].outcome for id in ("first", "second")] == ["success", "success"]
+        assert outcomes["second"].observation.code == "already_done"
+
+
 def test_other_work_under_a_used_key_is_a_conflict():
     pipeline = make_pipeline(keyed(lambda o, c: ToolResult("sent")))
     run(pipeline, "r1", call(key="k", x=1))

@@ -466,3 +466,16 @@ class FailsToArrive:
 def test_a_tool_that_died_is_tried_again_in_a_new_process(handlers):
     execution = run_apart(handlers.exits, retries=1)
     assert execution.attempts == 2 and execution.failure.code == "crash"
+
+
+def test_no_try_begins_once_the_time_of_all_tries_is_over():
+    begun = []
+
+    def busy(operation, context):
+        begun.append(time.monotonic())
+        time.sleep(0.15)
+        raise ToolFailure("busy", "later")
+
+    started = time.monotonic()
+    run(busy, retries=5, timeout_s=0.3)
+    assert len(begun) > 1 and max(begun) - started < 1.0  # within the grace of 2 s it would be later

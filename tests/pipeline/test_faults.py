@@ -10,6 +10,7 @@ from modtools.catalogue import Snapshot
 from modtools.contract import Effect, Operation, Outcome, Tool, ToolContract, ToolFailure, ToolResult
 from modtools.errors import UsageError
 from modtools.pipeline import AuditLog, Pipeline, Policy, Request, Rule
+from modtools.pipeline.redact import scrub
 
 OPEN = Policy((Rule("allow", "*"),))
 CALL = '{"name": "t", "arguments": {"x": 1}}'
@@ -198,3 +199,40 @@ def test_of_a_reply_that_cannot_be_parsed_nothing_is_quoted_where_something_is_s
     pipeline = make(redact=("token",))
     result = one_end(pipeline, text)
     assert "hunter2" not in result.observation.text + str(pipeline.audit.artefacts) + json.dumps(pipeline.audit.lines())
+
+
+LONG = "SECRET-" + "0123456789" * 12
+
+
+@pytest.mark.parametrize("schema", [{"maxLength": 20}, {"enum": ["a"]}, {"pattern": "^x$"}, {"type": "integer"},
+                                    {"anyOf": [{"const": 1}, {"maxLength": 3}]}, {"format": "date"}])  # fmt: skip
+def test_a_failure_that_quotes_the_beginning_of_a_secret_quotes_none_of_it(schema):
+    pipeline = make(input_schema={"type": "object", "properties": {"token": schema}}, redact=("token",))
+    result = one_end(pipeline, json.dumps({"name": "t", "arguments": {"token": LONG}}))
+    assert result.outcome != "success"
+    assert "SECR" not in result.observation.text + json.dumps(pipeline.audit.lines()) + str(result.trace)
+
+
+@pytest.mark.parametrize("before", range(1950, 2010, 7))
+def test_a_secret_at_the_place_where_a_text_is_cut_is_not_told(before):
+    handler = lambda o, c: throw(ToolFailure("unavailable", "y" * before + o.arguments["token"]))  # noqa: E731
+    pipeline = make(handler=handler, input_schema={"type": "object", "properties": {"token": {}}}, redact=("token",))
+    assert "SECR" not in one_end(pipeline, json.dumps({"name": "t", "arguments": {"token": LONG}})).observation.text
+
+
+def test_the_canonical_form_of_a_secret_is_secret_too():
+    pipeline = make(
+        lambda a, c: operation({"to": a["to"].lower()}),
+        lambda o, c: ToolResult(f"sent to {o.arguments['to']}"),
+        input_schema={"type": "object", "properties": {"to": {}}},
+        redact=("to",),
+    )
+    result = one_end(pipeline, '{"name": "t", "arguments": {"to": "Ann@EXAMPLE.org"}}')
+    assert result.observation.text == "ok: sent to [redacted]" and result.observation.redacted
+
+
+def test_what_only_begins_like_a_secret_is_left_alone():
+    assert scrub('the "them" of theory', ("theorem",)) == 'the "them" of theory'
+    assert (
+        scrub('a "theo..." and "theo" and theorem', ("theorem",)) == 'a "[redacted]..." and "[redacted]" and [redacted]'
+    )

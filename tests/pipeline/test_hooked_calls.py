@@ -112,6 +112,18 @@ def test_changed_arguments_are_validated_canonicalised_and_decided_anew():
     assert done == [{"x": "b"}]
 
 
+@pytest.mark.parametrize("beyond", [{"effect": Effect.DESTRUCTIVE}, {"effect": Effect.WRITE, "risk": "high"}])
+def test_changed_arguments_are_classified_anew(beyond):
+    def canonicalise(arguments, context):
+        fields = beyond if arguments["x"] == "all" else {"effect": Effect.WRITE}
+        return Operation("act", arguments, ("workspace:x",), **fields)
+
+    tool, done = counted(canonicalise=canonicalise, risk="medium")
+    hook = Made("run", lambda event: HookAnswer(arguments={"x": "all"}), changes=("input",))
+    result = run(make_pipeline(tool, hooks=Hooks((hook,))), text=call(x="one"))
+    assert (result.outcome, result.observation.code, done) == ("permission_denied", "hook_failed", [])
+
+
 def test_an_ask_of_a_hook_is_answered_by_an_approval_like_any_other():
     tool, done = counted()
     hook = Made("run", lambda event: HookAnswer(ask="it is Friday"), may=("ask",), ceiling=Level.MANDATORY_ASK)
@@ -149,6 +161,23 @@ def test_a_hook_after_the_call_may_take_out_and_one_that_breaks_withholds():
     assert run(make_pipeline(tool, hooks=Hooks((shortens,)))).observation.text == "ok: sent\n[left out]"
     withheld = run(make_pipeline(tool, hooks=Hooks((breaks,)))).observation
     assert "withheld" in withheld.text and "body" not in withheld.text and withheld.outcome == "success"
+
+
+@pytest.mark.parametrize("data", [{"x": 1}, {}, {"id": "text"}])
+def test_a_changed_result_must_keep_the_hooks_own_output_schema(data):
+    tool = make_tool(lambda operation, context: ToolResult("sent", "body", {"id": 1}))
+    schema = {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}
+    change = lambda event: HookAnswer(result=ToolResult("sent", "changed", data))  # noqa: E731
+    hook = Made("run", change, HookPoint.POST_TOOL_USE, changes=("output",), output_schema=schema)
+    observation = run(make_pipeline(tool, hooks=Hooks((hook,)))).observation
+    assert "withheld" in observation.text and "changed" not in observation.text
+
+
+def test_a_secret_in_a_hooks_note_is_redacted_and_that_is_said():
+    tool = make_tool(redact=("x",))
+    hook = Made("run", lambda event: HookAnswer(context=f"about {event.arguments['x']}"))
+    observation = run(make_pipeline(tool, hooks=Hooks((hook,))), text=call(x="hunter2")).observation
+    assert observation.text == "ok: done\nnote: about [redacted]" and observation.redacted
 
 
 @pytest.mark.parametrize(("retries", "idempotent", "tries"), [(0, True, 1), (2, True, 3), (2, False, 1)])

@@ -162,6 +162,15 @@ def test_a_decision_is_bound_to_the_policy():
     assert len(bindings) == 3
 
 
+@pytest.mark.parametrize("changed", [{"verdict": "deny"}, {"action": "send"}, {"resource": "mail:*"}, {"actor": "ann"},
+                                     {"tenant": "acme"}, {"workspace": "w1"}, {"tool": "t"}, {"effect": "write"},
+                                     {"risk": "low"}, {"level": Level.SESSION_GRANT}, {"id": "other"}])  # fmt: skip
+def test_a_rule_changed_under_its_id_makes_another_policy(changed):
+    fields = {"verdict": "allow", "action": "*", "id": "mail"}
+    one, other = Policy((Rule(**fields),)), Policy((Rule(**{**fields, **changed}),))
+    assert one.digest != other.digest and one.decide(QUERY).binding != other.decide(QUERY).binding
+
+
 def test_two_rules_of_one_name_cannot_be_told_apart():
     with pytest.raises(UsageError, match="id x"):
         Policy((Rule("allow", "*", id="x"), Rule("deny", "*", id="x")))

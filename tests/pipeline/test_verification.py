@@ -132,3 +132,17 @@ def test_a_torn_last_line_is_no_record_and_the_next_process_goes_on(folder):
     run(make_pipeline(make_tool(), audit=AuditLog(folder)), "r4")
     found = verify_audit(folder)
     assert (found.records, found.broken_at) == (12, None)
+
+
+@pytest.mark.parametrize("field", ["raw_artefact", "artefact", "printed"])
+@pytest.mark.parametrize("size", [20, 50_000])
+def test_every_artefact_that_a_line_names_is_verified(field, size, tmp_path):
+    audit = AuditLog(tmp_path)
+    name = audit.keep("a" * size)
+    audit.append("r1", "received", {})
+    audit.append("r1", "terminal", {"outcome": "success", field: name})
+    assert verify_audit(tmp_path).broken_at is None
+    for path in [tmp_path / "artefacts.jsonl", *(tmp_path / "artefacts").iterdir()]:
+        if path.exists():
+            path.write_bytes(path.read_bytes().replace(b"aaaa", b"aaab", 1))
+    assert verify_audit(tmp_path).broken_at == 2
