@@ -30,21 +30,28 @@ class LineFile:
         self.path = os.fspath(path)
         self._handle, self._identity = -1, (0, 0)
 
-    def append(self, record: Mapping[str, Any]) -> bytes:
+    def append(self, record: Mapping[str, Any], at: int | None = None) -> bytes:
         """Append one record and return its line without the newline.
 
+        Args:
+            record: a JSON object.
+            at: how many bytes the file must have, for who may be the only one to write to it; None: any number.
+
         Raises:
-            RecordError: where the line cannot be written whole.
+            RecordError: where the line cannot be written whole, or the file has another size.
         """
         data = (json.dumps(record, separators=(",", ":")) + "\n").encode("ascii")
         try:
             size = self._open()
+            if at not in (None, size):
+                raise RecordError(f"{self.path} has {size} bytes where {at} were written: somebody else changed it")
             written = os.write(self._handle, data)
+            if written < len(data):
+                os.ftruncate(self._handle, size)
         except OSError as error:
             self.close()  # and if part of it is there, the next to open the file drops it
             raise RecordError(f"cannot write a line of {len(data)} bytes to {self.path}: {error}") from error
         if written < len(data):
-            os.ftruncate(self._handle, size)
             raise RecordError(f"{self.path} took {written} of {len(data)} bytes (disk full?); the line was taken back")
         return data[:-1]
 
@@ -67,9 +74,11 @@ class LineFile:
         """See that what we hold open is what stands at the path, and return its size."""
         if self._handle >= 0:
             with suppress(OSError):
-                status = os.stat(self.path)
-                if (status.st_dev, status.st_ino) == self._identity:
+                status, ours = os.stat(self.path), os.fstat(self._handle)
+                if (status.st_dev, status.st_ino) == self._identity == (ours.st_dev, ours.st_ino):
                     return status.st_size
+                if (ours.st_dev, ours.st_ino) != self._identity:
+                    self._handle = -1  # somebody closed our handle, and its number is another file's now
             self.close()  # it was removed or replaced: what we would write would be lost
         self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
         size = _cut_torn_end(self._handle)
@@ -138,18 +147,20 @@ def write_whole(path: Path, content: str | bytes) -> None:
     Raises:
         RecordError: where it cannot be written; the old file is then untouched.
     """
-    path, data = Path(path).resolve(), content.encode("utf-8") if isinstance(content, str) else content
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+    path, data = Path(path), content.encode("utf-8") if isinstance(content, str) else content
+    part = None
     try:
-        if path.exists() and not path.is_file():
+        if path.exists() and not path.is_file():  # asked before the link is followed: that to a pipe leads nowhere
             path.write_bytes(data)
             return
+        path = path.resolve()
+        part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
         path.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(data)
         os.replace(part, path)
     except OSError as error:
         with suppress(OSError):
-            part.unlink()
+            part and part.unlink()
         raise RecordError(f"cannot write {path}: {error}") from error
 
 

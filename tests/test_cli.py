@@ -123,6 +123,8 @@ def test_figures_are_written_through_links_and_into_devices_and_replace_neither(
     assert link.is_symlink() and figures.read_text() == "{}"
     write_whole(Path(os.devnull), "{}")
     assert not Path(os.devnull).is_file()
+    program = "from modtools.records import write_whole; write_whole('/dev/stdout', '{}')"
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True).stdout == b"{}"  # a pipe
 
 
 @pytest.fixture
@@ -148,6 +150,8 @@ def test_an_audit_is_verified_and_a_broken_one_is_exit_code_1(audited):
     assert json.loads((audited / "found.json").read_text())["broken_at"] == 3
     log.write_text("".join(log.read_text().splitlines(keepends=True)[:1]))
     assert _run("audit", "verify", str(audited)).returncode == 0
+    spoils = _run("audit", "verify", str(audited), "--json", str(log))
+    assert spoils.returncode == 2 and "would overwrite an audit" in spoils.stderr and log.read_bytes()
     assert _run("audit", "verify", str(audited), "--head", found["head"]).returncode == 1
     assert _run("audit", "verify", str(audited / "nothing")).returncode == 2
 

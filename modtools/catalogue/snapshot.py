@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from types import MappingProxyType
+from typing import Any
 
 from modtools.contract import Tool, digest
 from modtools.errors import UsageError
@@ -175,9 +176,27 @@ def check_tool(tool: Tool) -> None:
 def _schema_problem(schema_text: str) -> str:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
+    from referencing import Registry
+    from referencing.jsonschema import DRAFT202012
 
+    schema = json.loads(schema_text)
     try:
-        Draft202012Validator.check_schema(json.loads(schema_text))
+        Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         return f"{error.message[:200]} (at {'/'.join(map(str, error.path)) or 'its root'})"
-    return ""
+    whole = DRAFT202012.create_resource(schema)
+    return _lost_reference(whole, Registry().resolver_with_root(whole))
+
+
+def _lost_reference(part: Any, resolver: Any) -> str:
+    """The first reference in a schema that leads nowhere within it, in words, or "". Nothing is ever fetched."""
+    from referencing.exceptions import Unresolvable
+
+    for keyword in ("$ref", "$dynamicRef") if isinstance(part.contents, dict) else ():
+        reference = part.contents.get(keyword, "#")
+        try:
+            resolver.lookup(reference)
+        except Unresolvable:
+            return f"{keyword} {reference[:100]!r} leads nowhere in it; what it means must stand in the schema itself"
+    below = ((each, resolver.in_subresource(each)) for each in part.subresources())
+    return next(filter(None, (_lost_reference(*each) for each in below)), "")

@@ -61,8 +61,11 @@ def verify_command(
     json_file: JsonOption = None,
 ) -> None:
     """Verify an audit: the chain of digests, the order of events, one end a request, the artefacts. Exit 1: broken."""
+    from modtools.errors import UsageError
     from modtools.pipeline import verify_audit
 
+    if json_file and json_file.resolve().name in ("audit.jsonl", "artefacts.jsonl"):
+        raise UsageError(f"--json {json_file} would overwrite an audit; name another file")
     found = verify_audit(run, head)
     print(f"{found.records} records, head {found.head}")
     if found.open:

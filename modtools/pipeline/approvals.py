@@ -7,6 +7,7 @@ bound to is as it was. The request that was asked about has ended; the approval 
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -55,8 +56,8 @@ def approve(audit: AuditLog, request: str, by: str, valid_s: float = 600.0) -> A
     if not line or line["outcome"] != Outcome.APPROVAL_REQUIRED or not decision.get("rule"):
         ended = line["outcome"] if line else "unknown to this audit"
         raise UsageError(f"request {request!r} is {ended}; only one that ended in approval_required can be approved")
-    if not by or not valid_s > 0:
-        raise UsageError(f"approved by {by!r} for {valid_s} s: expected a name, and a time above 0")
+    if not by or not 0 < valid_s < math.inf:
+        raise UsageError(f"approved by {by!r} for {valid_s} s: expected a name, and a time above 0 that ends")
     expires = round(audit.clock() + valid_s, 6)
     approval = Approval(uuid.uuid4().hex, request, decision["rule"], decision["binding"], by, expires)
     fields = asdict(approval)

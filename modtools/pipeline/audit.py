@@ -8,8 +8,8 @@ work, which ends as an event of its own and never as a second terminal line).
 
 Each line holds the SHA-256 of the line before it, so a line that was changed, put in or taken out breaks the chain
 (see `modtools.pipeline.verification`). Raw texts and large results are kept beside the log as artefacts, named by
-their digest: short ones as lines of `artefacts.jsonl`, others as files of their own. A line is written before what it announces is done, and is not forced to the disk: it survives the
-death of the process, not a power cut.
+their digest: short ones as lines of `artefacts.jsonl`, others as files of their own. A line is written before what
+it announces is done, and is not forced to the disk: it survives the death of the process, not a power cut.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from modtools.contract import Outcome, digest
 from modtools.errors import RecordError, UsageError
+from modtools.pipeline.concurrency import Locks
 from modtools.pipeline.ledger import Ledger
 from modtools.records import LineFile, read_lines, whole_lines, write_whole
 
@@ -36,36 +39,37 @@ class AuditLog:
     """One folder with `audit.jsonl`, `artefacts.jsonl` and `artefacts/`; without a folder, the same in memory.
 
     Opening a folder recovers the requests that a dead process left open (their ids are in `recovered`).
-    Only one process may have it open at a time; the lab's run lock sees to that.
+    One process has it open at a time, and only one object writes: a file that somebody else has changed is not
+    written to any more. A call that an interrupt (Ctrl-C) stops within a line leaves the log as the file has it.
 
     Args:
         folder: where to keep it; it is made where it is missing.
         clock: seconds since 1970.
 
     Raises:
-        RecordError: where the folder cannot hold an audit, or the one in it is broken.
+        RecordError: where the folder cannot hold an audit, the one in it is broken, or another process has it open.
     """
 
     def __init__(self, folder: Path | None = None, clock: Callable[[], float] = time.time):
-        self.folder = Path(folder) if folder else None
+        self.folder = Path(folder).absolute() if folder else None  # the working folder may change
         self.clock = clock
         self.artefacts: dict[str, bytes] = {}
-        self.ledger = Ledger()
+        self.keys = Locks()  # of calls for one piece of work, whichever pipeline they come through
         self._memory: list[bytes] = []
         self._kept: set[str] = set()
         self._lock = threading.RLock()
         if self.folder:
             try:
                 (self.folder / "artefacts").mkdir(parents=True, exist_ok=True)
+                self._only = FileLock(self.folder / ".lock", timeout=0, thread_local=False, is_singleton=True)
+                self._only.acquire()
+            except Timeout:
+                raise RecordError(f"another process has the audit in {self.folder} open; wait for its end") from None
             except OSError as error:
                 raise RecordError(f"{self.folder} cannot hold an audit: {error}") from error
             self._lines, self._short = (LineFile(self.folder / name) for name in ("audit.jsonl", "artefacts.jsonl"))
             self._kept.update(short_artefacts(self.folder))
-        for number, raw in enumerate(whole_lines(self.folder / "audit.jsonl") if self.folder else (), 1):
-            try:
-                self.ledger.read(raw)
-            except UsageError as error:
-                raise RecordError(f"{self.folder}, line {number}: {error}; this audit cannot be carried on") from None
+        self._read()
         self.recovered = tuple(self.ledger.open)
         for request, event in list(self.ledger.open.items()):
             outcome = Outcome.CANCELLED if event == "received" else Outcome.UNKNOWN_OUTCOME
@@ -73,6 +77,17 @@ class AuditLog:
             self.append(request, "terminal", fields)
         for request in self.ledger.dying():
             self.append(request, "completed", {"outcome": Outcome.UNKNOWN_OUTCOME, "recovered": True})
+
+    def _read(self) -> None:
+        """Learn from the lines on record what the next one may be."""
+        self.ledger, self._size, self._settled = Ledger(), 0, True
+        for number, raw in enumerate(whole_lines(self.folder / "audit.jsonl") if self.folder else self._memory, 1):
+            try:
+                self.ledger.read(raw)
+            except UsageError as error:
+                place = self.folder or "the audit"
+                raise RecordError(f"{place}, line {number}: {error}; this audit cannot be carried on") from None
+            self._size += len(raw) + 1
 
     def append(self, request: str, event: str, fields: Mapping[str, Any]) -> None:
         """Write one line, whole or not at all.
@@ -83,6 +98,8 @@ class AuditLog:
             RecordError: where the line cannot be written (disk full, folder gone).
         """
         with self._lock:
+            if not self._settled:  # an interrupt came between a line and what we know of it
+                self._read()
             line = {
                 "prev": self.ledger.head,
                 "request": request,
@@ -91,12 +108,19 @@ class AuditLog:
                 **fields,
             }
             self.ledger.check(line)
+            self._settled = False
             if self.folder:
-                written = self._lines.append(line)
+                try:
+                    written = self._lines.append(line, at=self._size)
+                except RecordError:
+                    self._settled = True  # nothing is there
+                    raise
             else:
                 written = json.dumps(line, separators=(",", ":")).encode()
                 self._memory.append(written)
             self.ledger.note(line, written)
+            self._size += len(written) + 1
+            self._settled = True
 
     def keep(self, content: str | bytes) -> str:
         """Keep an artefact and return its digest; the same content is stored once.

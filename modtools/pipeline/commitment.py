@@ -12,7 +12,7 @@ from modtools.pipeline.failures import FAILURES, outcome_of
 from modtools.pipeline.hooks import HookPoint
 from modtools.pipeline.observe import failure_text
 from modtools.pipeline.passage import Passage
-from modtools.pipeline.redact import MARK, scrub, unquoted
+from modtools.pipeline.redact import MARK, scrub
 from modtools.pipeline.request import Result
 from modtools.pipeline.trace import Step
 
@@ -22,9 +22,7 @@ ARTEFACT_CHARS = 16_000_000
 
 def observe(passage: Passage, failure: Failure, outcome: Outcome | None = None, more: int = 0) -> Observation:
     """The observation of a failure."""
-    outcome = outcome or outcome_of(failure.code)
-    if passage.redacted and not passage.call:
-        failure = unquoted(failure)
+    outcome, failure = outcome or outcome_of(failure.code), passage.told(failure)
     text = scrub(failure_text(failure, outcome, passage.pipeline.wording, more), passage.secrets)[:2000]
     retryable = FAILURES[failure.code].retryable and outcome != Outcome.UNKNOWN_OUTCOME
     return Observation(outcome, text, failure.code, retryable)
@@ -51,7 +49,7 @@ def commit(passage: Passage, observation: Observation, failure: Failure | None) 
         passage.pipeline.audit.append(passage.request.id, "terminal", _fields(passage, observation))
     except RecordError as error:
         passage.record(Step.COMMIT, False, str(error), begun_s)
-        code = "unknown_outcome" if passage.executing else "audit_unavailable"
+        code = "unknown_outcome" if passage.executing else "cancelled"
         lost = Failure(code, "the record of the call could not be written")
         return result(passage, observe(passage, lost), lost)
     passage.record(Step.COMMIT, True, str(observation.outcome), begun_s)
@@ -67,17 +65,20 @@ def tell_listeners(passage: Passage, ended: Result) -> Result:
 
 
 def result(passage: Passage, observation: Observation, failure: Failure | None) -> Result:
-    """The terminal result."""
+    """The terminal result; it holds secrets in its call and operation alone."""
+    hooked = passage.hooked
+    if passage.secrets:
+        hooked = [replace(trace, did=scrub(trace.did, passage.secrets)) for trace in hooked]
     return Result(
         passage.request.id,
         observation.outcome,
         observation,
         tuple(passage.trace),
-        failure,
+        passage.told(failure) if failure else None,
         passage.call,
         passage.operation,
         passage.decision,
-        tuple(passage.hooked),
+        tuple(hooked),
         passage.extraction.finish,
         passage.extraction.span,
     )
@@ -92,7 +93,7 @@ def _fields(passage: Passage, observation: Observation) -> dict[str, Any]:
         "executed": passage.executing,
         "raw": digest(passage.request.text),
         "raw_artefact": keep(passage, _raw_text(passage)),
-        "tool": tool.qualified_name if tool else scrub(call.name[:200], passage.secrets) if call else None,
+        "tool": tool.qualified_name if tool else scrub(call.name, passage.secrets)[:200] if call else None,
         "contract": tool.contract.version if tool else None,
         "catalogue": [passage.snapshot.version, passage.snapshot.digest],
         "policy": [passage.policy.version, passage.policy.digest],

@@ -8,9 +8,9 @@ paths); "no" means no decoder can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from modtools.contract import Outcome, Stage
+from modtools.contract import Failure, Outcome, Stage
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,20 @@ _TABLE = [
 ]
 
 FAILURES: dict[str, FailureMode] = {mode.code: mode for mode in _TABLE}
+
+HOST_CODES = frozenset(
+    "unknown_tool ambiguous_tool retired_tool idempotency_conflict not_authorised approval_invalid hook_denied "
+    "hook_failed reentrant_call approval_needed already_done audit_unavailable".split()
+)
+"""What only the host can say of a call."""
+
+
+def from_tool(failure: Failure) -> Failure:
+    """The failure that a tool reports; under a code of its own, or one that only the host can say, it is a tool_error."""
+    if failure.code in FAILURES and failure.code not in HOST_CODES:
+        return failure
+    return replace(failure, code="tool_error", what=f"{failure.code}: {failure.what}")
+
 
 # After the handler has begun, these leave it open whether the effect took place.
 _OPEN_AFTER_START = {"timeout", "crash", "cancelled", "result_wrong_shape"}

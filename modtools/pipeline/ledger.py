@@ -63,7 +63,7 @@ class Ledger:
         """Take in a line as it stands on disk, without its newline; UsageError where it may not follow."""
         try:
             line = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             line = None
         if not isinstance(line, dict):
             raise UsageError("it is no JSON object")
@@ -91,6 +91,8 @@ class Ledger:
             raise UsageError(f"request {request!r} is {state or 'unknown'}; {event} cannot follow")
         if event == "executing" and not self.used.isdisjoint(line.get("approvals", ())):
             raise UsageError(f"request {request!r}: an approval is good for one execution, and was used")
+        if event == "executing" and line.get("idempotency_key") in self.work:
+            raise UsageError(f"request {request!r}: work under its idempotency key was begun before")
 
     def note(self, line: Mapping[str, Any], raw: bytes) -> None:
         """Take in a line that was checked, and is on record as `raw`."""
@@ -107,7 +109,7 @@ class Ledger:
             self.open.pop(request, None)
             asked = line["outcome"] == Outcome.APPROVAL_REQUIRED  # an approval is bound to the rest of the line
             self._ended[request] = dict(line) if asked else {"outcome": line["outcome"]}
-            if line["outcome"] == Outcome.BACKGROUND_ACCEPTED:
+            if line["outcome"] == Outcome.BACKGROUND_ACCEPTED and line.get("executed"):  # else an earlier call's work
                 self._behind[request] = bool(line.get("ours"))
             self._end_work(request, line["outcome"])
         elif event == "approved":

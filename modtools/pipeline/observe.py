@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from modtools.contract import Failure, Outcome, ToolResult
 from modtools.pipeline.failures import FAILURES
 
-# Terminal escapes and other controls carry nothing a model needs; newline and tab stay.
-_CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+# Terminal escapes, other controls and halves of characters carry nothing a model needs; newline and tab stay.
+_CONTROLS = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def failure_text(failure: Failure, outcome: Outcome, wording: Wording = Wording(
     if failure.where:
         parts.append(f" at {failure.where}")
     parts.append(f": {failure.what}.")
-    if failure.expected:
+    if failure.expected and outcome != Outcome.UNKNOWN_OUTCOME:  # there, nothing is to be sent before a look
         parts.append(f" Expected: {failure.expected}.")
     if more:
         parts.append(f" ({more} more {'problem' if more == 1 else 'problems'})")

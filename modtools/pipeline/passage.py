@@ -9,17 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from modtools.catalogue.snapshot import Snapshot
 from modtools.contract import BoundCall, Effect, Failure, Operation, Outcome, Tool, ToolCall
 from modtools.pipeline.concurrency import Hold
 from modtools.pipeline.extract import Extraction
-from modtools.pipeline.failures import FAILURES, outcome_of
+from modtools.pipeline.failures import outcome_of
 from modtools.pipeline.hooks import Event, HookPoint, HookTrace
 from modtools.pipeline.policy import Decision, Policy
-from modtools.pipeline.redact import scrub
+from modtools.pipeline.redact import scrub, scrubbed, unquoted
 from modtools.pipeline.request import Request
 from modtools.pipeline.trace import Step, StepRecord
 
@@ -31,8 +30,6 @@ class Ended(Exception):
     """A step ended the call; carries the failure and how many more problems there were."""
 
     def __init__(self, failure: Failure, outcome: Outcome | None = None, more: int = 0):
-        if failure.code not in FAILURES:  # a tool's own word for an error that the table does not have
-            failure = replace(failure, code="tool_error", what=f"{failure.code}: {failure.what}")
         self.failure, self.more = failure, more
         self.outcome = outcome or outcome_of(failure.code)
 
@@ -76,6 +73,10 @@ class Passage:
         has_effects = self.operation is not None and self.operation.effect != Effect.READ
         return outcome_of(code, self.executing, has_effects)
 
+    def told(self, failure: Failure) -> Failure:
+        """The failure as it may leave the pipeline."""
+        return scrubbed(failure, self.secrets) if self.call or not self.redacted else unquoted(failure)
+
     def event(self, point: HookPoint, **ended: Any) -> Event:
         """What hooks are told about this request; `ended` is what the event has beyond tool and operation."""
         request, tool = self.request, self.tool
@@ -103,12 +104,13 @@ class Passage:
         try:
             value = work(self)
         except Ended as ended:
-            self.record(step, False, f"{ended.failure.code}: {ended.failure.what}", begun_s)
+            failure = self.told(ended.failure)
+            self.record(step, False, f"{failure.code}: {failure.what}", begun_s)
             raise
         except (Exception, SystemExit) as error:
             # A broken tool, schema or policy. The type only: the text may hold what the model must not see.
             self.record(step, False, f"broke with {type(error).__name__}", begun_s)
-            name = self.call.name[:64] if self.call else "the call"
+            name = scrub(self.call.name, self.secrets)[:64] if self.call else "the call"
             if step == Step.AUTHORISE:
                 failure = Failure("not_authorised", f"{name} could not be authorised: the policy broke")
             else:

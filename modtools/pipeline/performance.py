@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from modtools.contract import (
-    BoundCall, Failure, Observation, Outcome, ToolFailure, ToolResult, digest,
+    BoundCall, Failure, Observation, Outcome, ToolContract, ToolFailure, ToolResult, digest,
 )  # fmt: skip
 from modtools.errors import RecordError, UsageError
 from modtools.pipeline.commitment import keep
 from modtools.pipeline.execute import execute as run_handler
-from modtools.pipeline.failures import FAILURES
+from modtools.pipeline.failures import FAILURES, HOST_CODES, from_tool
 from modtools.pipeline.handler import Execution
 from modtools.pipeline.hooks import HookPoint
+from modtools.pipeline.hooks.answer import faithful
+from modtools.pipeline.hooks.guard import Breach
 from modtools.pipeline.ledger import Work
 from modtools.pipeline.observe import result_text
 from modtools.pipeline.passage import Ended, Passage
@@ -43,7 +47,7 @@ def bind(passage: Passage) -> None:
     )
     try:
         if bound.idempotency_key:
-            passage.held.enter_context(pipeline.keys.take((bound.idempotency_key,), contract, bound))
+            passage.held.enter_context(pipeline.audit.keys.take((bound.idempotency_key,), contract, bound))
         passage.hold = passage.held.enter_context(pipeline.locks.hold(contract, passage.operation, bound))
     except ToolFailure as declined:
         raise Ended(declined.failure) from None
@@ -76,10 +80,23 @@ def _credential(passage: Passage, name: str) -> str:
 
 
 def _idempotency_key(passage: Passage) -> str:
-    """Equal for calls of one actor that agree in the arguments which the contract names; "" without any."""
+    """Equal for calls of one actor that agree in the arguments which the contract names; "" without any.
+
+    Where the canonical operation has an argument of that name, its value counts: one thing may be written in many ways.
+    """
     names, request = passage.tool.contract.idempotency_key, passage.request
-    values = [passage.call.arguments[name] for name in names]
+    arguments = {**passage.call.arguments, **passage.operation.arguments}
+    values = [_one_number(arguments[name]) for name in names]
     return digest([request.tenant, request.actor, passage.tool.qualified_name, values]) if names else ""
+
+
+def _one_number(value: Any) -> Any:
+    """The value with 1.0 written as 1, which to a schema are one number."""
+    if isinstance(value, Mapping):
+        return {key: _one_number(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_one_number(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _not_again(before: Work, operation: str) -> tuple[Failure, Outcome | None]:
@@ -115,6 +132,7 @@ def perform(passage: Passage) -> ToolResult:
             tries,
             lambda done: done.declared,
             lambda done: max(1, done.attempts),
+            lambda told, true: _same_end(told, true, passage),
         )
         passage.hooked += wrapped.trace
         if wrapped.failure:
@@ -129,10 +147,18 @@ def perform(passage: Passage) -> ToolResult:
     return _result_of(passage, done, after.result)
 
 
+def _same_end(told: Execution, true: Execution, passage: Passage) -> Execution:
+    """What a middleware tells in place of the truth; Breach where more than the words of a result differ."""
+    if true.result is None or replace(told, result=true.result) != true:
+        raise Breach("changed how the call ended, not only what is told of it")
+    return replace(true, result=faithful(told.result, passage.event(HookPoint.POST_TOOL_USE, result=true.result)))
+
+
 def _result_of(passage: Passage, done: Execution, result: ToolResult | None) -> ToolResult:
     """The result to be told; Ended where the execution gave none."""
     if done.failure:
-        raise Ended(done.failure, None if done.declared else passage.outcome(done.failure.code))
+        failure = from_tool(done.failure)
+        raise Ended(failure, None if done.declared else passage.outcome(failure.code))
     return result
 
 
@@ -144,15 +170,19 @@ def _once(passage: Passage) -> Execution:
         tool = replace(tool, contract=replace(contract, retries=contract.retries - passage.attempts))
     done = run_handler(tool, passage.operation, passage.pipeline.context, passage.bound, passage.hold)
     passage.attempts, passage.printed = passage.attempts + done.attempts, passage.printed + done.printed
-    problem = ""
-    if done.result and contract.output_schema and done.result.outcome == Outcome.SUCCESS:
-        problem = check_result(contract.output_schema, dict(done.result.data))
-    elif done.result and done.result.code and done.result.code not in FAILURES:
-        problem = f"its code {done.result.code!r} is not in the table"
-    if problem:
+    if done.result and (problem := broken_promise(contract, done.result)):
         what = f"the result of {contract.name} breaks its contract: {problem}"
         return replace(done, result=None, failure=Failure("result_wrong_shape", what))
     return done
+
+
+def broken_promise(contract: ToolContract, result: ToolResult) -> str:
+    """What a result has that its contract does not allow, or ""."""
+    if result.code and (result.code not in FAILURES or result.code in HOST_CODES):
+        return f"its code {result.code[:64]!r} is none that a tool may end with"
+    if contract.output_schema and result.outcome == Outcome.SUCCESS:
+        return check_result(contract.output_schema, dict(result.data))
+    return ""
 
 
 def normalise(passage: Passage, result: ToolResult) -> Observation:
@@ -171,4 +201,5 @@ def normalise(passage: Passage, result: ToolResult) -> Observation:
     )
     code = result.code or ("result_too_large" if cut else "")
     retryable = bool(code) and FAILURES[code].retryable
-    return Observation(result.outcome, text, code, retryable, artefact, operation_id=result.operation_id)
+    operation_id = scrub(result.operation_id, passage.secrets)[:200]
+    return Observation(result.outcome, text, code, retryable, artefact, operation_id=operation_id)

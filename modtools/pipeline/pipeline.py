@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from modtools.catalogue import Catalogue, Snapshot
 from modtools.contract import Failure, Observation, Outcome, ToolResult
-from modtools.errors import RecordError
+from modtools.errors import RecordError, UsageError
 from modtools.pipeline import commitment, performance, proposal
 from modtools.pipeline.approvals import Approval, approve
 from modtools.pipeline.audit import AuditLog
@@ -68,7 +69,8 @@ class Pipeline:
         self._tools, self.policy, self.audit = tools, policy, audit
         self.context, self.wording = context, wording
         self.vault, self.on_event, self.hooks = vault, on_event, hooks
-        self.locks, self.keys = Locks(), Locks()
+        self.locks = Locks()
+        self.elsewhere: dict[str, Passage] = {}  # requests whose work another system does
         for tool in self.snapshot.tools.values():
             check_stoppable(tool)
 
@@ -98,25 +100,22 @@ class Pipeline:
             UsageError: where the request's id was used before.
         """
         passage = Passage(self, request, cancelled)
-        try:
-            self.audit.append(request.id, "received", _received(self.audit, request))
-        except RecordError as error:
-            passage.record(Step.EXTRACT, False, str(error), time.perf_counter())
-            observation = observe(passage, performance.NO_RECORD)
-            return commitment.result(passage, observation, performance.NO_RECORD)
         with passage.held:
             try:
-                observation = _take(passage)
-                failure = Failure(observation.code, FAILURES[observation.code].meaning) if observation.code else None
-            except Ended as ended:
-                observation, failure = observe(passage, ended.failure, ended.outcome, ended.more), ended.failure
+                result = _ended(passage)
+            except UsageError:  # the id was used before; what that request is in is not ours to end
+                raise
             except BaseException:  # Ctrl-C: the request ends here too, and the interrupt goes on to whoever sent it
                 failure = Failure("cancelled", "the harness was interrupted")
-                commit(passage, observe(passage, failure, passage.outcome(failure.code)), failure)
+                with suppress(UsageError):  # not yet received, or the end is on record already
+                    commit(passage, observe(passage, failure, passage.outcome(failure.code)), failure)
                 raise
-            result = commit(passage, observation, failure)
-            if result.outcome == Outcome.BACKGROUND_ACCEPTED and passage.tool.contract.background:
-                start(passage)
+            # Not where an earlier call's work goes on: that is told, and not begun again.
+            if result.outcome == Outcome.BACKGROUND_ACCEPTED and passage.executing:
+                if passage.tool.contract.background:
+                    start(passage)
+                else:
+                    self.elsewhere[request.id] = passage
         return commitment.tell_listeners(passage, result)
 
     def approve(self, request: str, by: str, valid_s: float = 600.0) -> Approval:
@@ -128,11 +127,27 @@ class Pipeline:
         return complete(self, request, result)
 
 
-def _received(audit: AuditLog, request: Request) -> dict[str, Any]:
+def _received(passage: Passage) -> dict[str, Any]:
     """What the audit says of a request before anything else is known; it names those whose asks were approved."""
+    request, audit = passage.request, passage.pipeline.audit
     fields = {"actor": request.actor, "tenant": request.tenant, "workspace": request.workspace}
     approved = [audit.ledger.approvals.get(id, {}).get("request") for id in request.approvals]
     return {**fields, "follows": approved} if approved else fields
+
+
+def _ended(passage: Passage) -> Result:
+    """Take a request through every step, and write how it ended."""
+    try:
+        passage.pipeline.audit.append(passage.request.id, "received", _received(passage))
+    except RecordError as error:
+        passage.record(Step.EXTRACT, False, str(error), time.perf_counter())
+        return commitment.result(passage, observe(passage, performance.NO_RECORD), performance.NO_RECORD)
+    try:
+        observation = _take(passage)
+        failure = Failure(observation.code, FAILURES[observation.code].meaning) if observation.code else None
+    except Ended as ended:
+        observation, failure = observe(passage, ended.failure, ended.outcome, ended.more), ended.failure
+    return commit(passage, observation, failure)
 
 
 def _take(passage: Passage) -> Observation:

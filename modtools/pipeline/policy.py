@@ -108,7 +108,9 @@ class Rule:
         action: over the canonical action, e.g. "read" or "*".
         resource: over canonical resources, e.g. "workspace:*". A denial or an ask matches where *any* resource
             does, an allowance only where *all* do. A resource that ends in ":" or "/" is all that is in it, so a
-            denial of any part of it matches.
+            denial of any part of it matches. A denial or an ask that names a folder, "workspace:secret", holds for
+            all that is in it, and one that names a resource with "[" in its name for that resource; an allowance
+            has to say "workspace:src/*" and "[[]".
         level: where it stands; None for the usual one: deny at resource deny, ask at mandatory ask, else user allow.
         id: its name in decisions and approvals; without one, its words.
         actor, tenant, workspace, tool, effect, risk: patterns over the rest of the query.
@@ -176,8 +178,11 @@ class Rule:
 
 
 def _touches(resource: str, pattern: str) -> bool:
-    """Whether a pattern may match the resource or, where that is a container, something in it."""
-    if fnmatchcase(resource, pattern):
+    """Whether a pattern may match the resource, a container that it is in, or, where it is one, something in it."""
+    inside = pattern if pattern.endswith((":", "/")) else f"{pattern}/"
+    if fnmatchcase(resource, pattern) or fnmatchcase(resource, f"{inside}*"):
+        return True
+    if resource == pattern or resource.startswith(inside):  # as it is written, whatever signs of a pattern are in it
         return True
     start = re.split(r"[*?\[]", pattern)[0]
     return resource.endswith((":", "/")) and (

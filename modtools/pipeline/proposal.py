@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from modtools.contract import Failure, Operation, ToolCall, ToolFailure, copied
 from modtools.pipeline.approvals import lifted_asks
 from modtools.pipeline.extract import extract as find_call
+from modtools.pipeline.failures import from_tool
 from modtools.pipeline.hooks import HookPoint
 from modtools.pipeline.parse import ParseFailure, parse_call
 from modtools.pipeline.passage import Ended, Passage
@@ -52,7 +53,8 @@ def resolve(passage: Passage) -> None:
         raise Ended(_retired(name, snapshot.retired[name]))
     if not found:
         what = f'there is no tool "{name[:64]}"'
-        raise Ended(Failure("unknown_tool", what, "name", f"one of {_quoted(list(snapshot.tools))}"))
+        names = snapshot.discoverable(passage.request.actor, passage.request.tenant)
+        raise Ended(Failure("unknown_tool", what, "name", f"one of {_quoted(names)}"))
     if changed := passage.pipeline.difference(snapshot, name):
         raise Ended(_retired(name, changed))
     passage.tool = found[0]
@@ -78,7 +80,7 @@ def canonicalise(passage: Passage) -> None:
     try:
         operation = passage.tool.canonicalise(copied(passage.call.arguments), passage.pipeline.context)
     except ToolFailure as declined:
-        raise Ended(declined.failure) from None
+        raise Ended(from_tool(declined.failure)) from None
     if not isinstance(operation, Operation):
         raise TypeError(f"{passage.call.name}: the canonicaliser returned {type(operation).__name__}")
     # What policy decides about and what the audit names is this very digest, whatever a handler does later.

@@ -15,7 +15,7 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from modtools.contract import BoundCall, Effect, Operation, Tool
+from modtools.contract import BoundCall, Effect, Failure, Operation, Tool
 from modtools.pipeline.concurrency import Hold
 from modtools.pipeline.handler import POLL_S, Execution, carry_out, why_give_up
 
@@ -73,7 +73,11 @@ def run_in_thread(
             if shared:
                 shared.let_go()
 
-    runner = _idle_runner()
+    try:
+        runner = _idle_runner()
+    except RuntimeError:
+        no_thread = Failure("unavailable", f"no thread could be started for {tool.contract.name}")
+        return Execution(failure=no_thread, declared=True)
     if shared:
         shared.share()
     runner.jobs.put((work, ended))

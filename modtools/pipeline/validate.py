@@ -84,11 +84,13 @@ def check_result(schema: Mapping[str, Any], data: Any) -> str:
 @lru_cache(maxsize=512)
 def _validator(schema_text: str, close: bool = True):
     from jsonschema import Draft202012Validator
+    from referencing import Registry
 
     schema = json.loads(schema_text)
     if close:
         schema = _closed(schema, schema)
-    return Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    # A registry of our own: the library's fetches whatever a "$ref" names.
+    return Draft202012Validator(schema, registry=Registry(), format_checker=Draft202012Validator.FORMAT_CHECKER)
 
 
 _IN_PLACE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "$ref", "dependentSchemas")

@@ -38,6 +38,7 @@ from modtools.catalogue import Snapshot
 from modtools.contract import Effect, Operation, Tool, ToolContract, ToolResult
 from modtools.errors import MissingPieceError, ModtoolsError
 from modtools.pipeline import WORKSPACE_POLICY, AuditLog, Pipeline, Request, Step
+from modtools.pipeline.audit import short_artefacts
 
 ROUNDS = 10
 
@@ -79,8 +80,8 @@ class PipelineArm:
 
     def bytes_a_call(self) -> dict[str, float]:
         """What the audit has grown by for each call."""
-        calls, artefacts = next(self.ids), [path.stat().st_size for path in (self.folder / "artefacts").iterdir()]
-        lines = (self.folder / "audit.jsonl").read_bytes()
+        calls, lines = next(self.ids), (self.folder / "audit.jsonl").read_bytes()
+        artefacts = [len(text) for text in short_artefacts(self.folder).values()]
         return {
             "lines": lines.count(b"\n") / calls,
             "line_bytes": len(lines) / calls,

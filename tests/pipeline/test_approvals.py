@@ -181,7 +181,8 @@ def test_an_approval_is_used_up_however_its_execution_ends(how, effect, tmp_path
     approval = asked(pipeline)
     cancelled = (lambda: bool(done)) if how == "cancelled" else (lambda: False)
     pipeline.run(Request("r2", call(x=1), approvals=(approval,)), cancelled)
-    for pipeline in (pipeline, make_pipeline(tool, policy=ASK, audit=AuditLog(tmp_path))):
+    for restarted in (False, True):
+        pipeline = make_pipeline(tool, policy=ASK, audit=AuditLog(tmp_path)) if restarted else pipeline
         id = f"again-{len(pipeline.audit.lines())}"
         assert run(pipeline, id, call(x=1), approvals=(approval,)).observation.code == "approval_invalid"
     assert done == [1]
@@ -217,3 +218,11 @@ def test_only_a_request_that_asked_can_be_approved():
     for by, valid_s in (("", 60), ("ann", 0), ("ann", float("nan"))):
         with pytest.raises(UsageError):
             asking.approve("r1", by, valid_s)
+
+
+@pytest.mark.parametrize("valid_s", [0, -1, float("inf"), float("nan")])
+def test_an_approval_ends(valid_s):
+    pipeline = make_pipeline(counted()[0], policy=ASK)
+    asked(pipeline)
+    with pytest.raises(UsageError, match="a time above 0 that ends"):
+        pipeline.approve("r1", "ann", valid_s)

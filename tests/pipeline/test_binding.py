@@ -8,9 +8,11 @@ import time
 import pytest
 
 from modtools.catalogue import Catalogue, Snapshot
-from modtools.contract import Effect, Outcome, ToolContract, ToolFailure, ToolResult
+from modtools.contract import Effect, Operation, Outcome, ToolContract, ToolFailure, ToolResult
 from modtools.errors import UsageError
 from modtools.pipeline import AuditLog, Pipeline, Policy, Rule
+from modtools.pipeline.canonical import canonical_entity
+from modtools.pipeline.failures import HOST_CODES
 from modtools.pipeline.hooks import HookAnswer, HookContract, HookPoint, Hooks
 from pipeline.tools import OPEN, call, ends, make_pipeline, make_tool, run
 
@@ -272,3 +274,65 @@ def test_a_hook_may_have_a_writing_call_tried_again_only_where_its_handler_decli
 
     run(make_pipeline(make_tool(fails, retries=1), hooks=Hooks((Again(),))), call())
     assert len(tried) == tries
+
+
+@pytest.mark.parametrize(("first", "second"), [("INV-42", "INV-４２"), (1, 1.0), ({"n": [2.0]}, {"n": [2]})])
+def test_one_thing_written_in_two_ways_is_one_piece_of_work(first, second):
+    done = []
+
+    def canonicalise(arguments, context):
+        key = arguments["key"]
+        return Operation(
+            "pay", {"key": canonical_entity(key, r"INV-\d+") if isinstance(key, str) else key}, (), Effect.WRITE
+        )
+
+    schema = {"type": "object", "properties": {"key": {}}, "required": ["key"]}
+    tool = make_tool(lambda o, c: done.append(1) or ToolResult("paid"), canonicalise=canonicalise, input_schema=schema,
+                     idempotency_key=("key",))  # fmt: skip
+    pipeline = make_pipeline(tool)
+    run(pipeline, "r1", call(key=first))
+    assert run(pipeline, "r2", call(key=second)).outcome in ("success", "validation_failed") and done == [1]
+
+
+def test_work_begun_under_a_key_cannot_be_announced_again():
+    audit = AuditLog()
+    for request in ("r1", "r2"):
+        audit.append(request, "received", {})
+    audit.append("r1", "executing", {"idempotency_key": "k", "operation": "o"})
+    with pytest.raises(UsageError, match="was begun before"):
+        audit.append("r2", "executing", {"idempotency_key": "k", "operation": "o"})
+
+
+@pytest.mark.parametrize("code", sorted(HOST_CODES))
+def test_what_only_the_host_can_say_a_tool_cannot(code):
+    def declines(operation, context):
+        raise ToolFailure(code, "so it says")
+
+    pipeline = make_pipeline(make_tool(declines))
+    result = run(pipeline)
+    assert (result.outcome, result.observation.code) == ("unavailable_tool", "tool_error")
+    assert f"{code}: so it says" in result.observation.text
+    with pytest.raises(UsageError, match="can be approved"):
+        pipeline.approve("r1", "ann")
+    assert run(make_pipeline(make_tool(canonicalise=declines))).observation.code == "tool_error"
+    said = lambda operation, context: ToolResult("done", code=code)  # noqa: E731
+    for schema in (None, {"type": "object"}):
+        assert run(make_pipeline(make_tool(said, output_schema=schema))).observation.code == "result_wrong_shape"
+
+
+def test_a_result_with_an_unknown_code_and_a_schema_is_a_wrong_shape():
+    tool = make_tool(lambda o, c: ToolResult("done", code="strange"), output_schema={"type": "object"})
+    assert run(make_pipeline(tool)).observation.code == "result_wrong_shape"
+
+
+def test_without_a_thread_the_tool_is_unavailable_and_nothing_was_done(monkeypatch):
+    monkeypatch.setattr("modtools.pipeline.thread._idle", [])
+    monkeypatch.setattr(threading.Thread, "start", lambda self: (_ for _ in ()).throw(RuntimeError("no threads left")))
+    assert run(make_pipeline(make_tool())).outcome == "unavailable_tool"
+
+
+def test_a_model_is_told_no_name_that_its_actor_may_not_see():
+    snapshot = Snapshot.of((make_tool(), make_tool(name="payroll")), audiences={"payroll": ("acme/ann",)})
+    pipeline = Pipeline(snapshot, OPEN, AuditLog())
+    assert "payroll" not in run(pipeline, "r1", call("nothing"), actor="bob", tenant="acme").observation.text
+    assert "payroll" in run(pipeline, "r2", call("nothing"), actor="ann", tenant="acme").observation.text

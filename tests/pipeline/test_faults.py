@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -11,6 +12,7 @@ from modtools.contract import Effect, Operation, Outcome, Tool, ToolContract, To
 from modtools.errors import UsageError
 from modtools.pipeline import AuditLog, Pipeline, Policy, Request, Rule
 from modtools.pipeline.redact import scrub
+from modtools.pipeline.validate import check_result
 
 OPEN = Policy((Rule("allow", "*"),))
 CALL = '{"name": "t", "arguments": {"x": 1}}'
@@ -139,11 +141,22 @@ def test_a_schema_that_is_none_is_refused_when_the_catalogue_is_made(schema):
         make(input_schema={"type": "object", "properties": {"x": {}}} | ({"properties": {"x": schema}}))
 
 
-@pytest.mark.parametrize("schema", [{"$ref": "#/nowhere"}, {"$ref": "http://example.org/x"}])
-def test_a_schema_that_cannot_be_applied_ends_the_call(schema):
-    call = '{"name": "t", "arguments": {"x": "text"}}'
-    result = one_end(make(input_schema={"type": "object", "properties": {"x": schema}}), call)
-    assert result.outcome == Outcome.UNAVAILABLE_TOOL
+@pytest.mark.parametrize(
+    "reference", ["#/nowhere", "http://127.0.0.1:9/x", "file:///etc/hostname", "other.json", "#there"]
+)
+@pytest.mark.parametrize("where", ["input_schema", "output_schema"])
+def test_a_reference_out_of_the_schema_is_refused_and_never_followed(reference, where):
+    schema = {"type": "object", "properties": {"x": {"anyOf": [{"$ref": reference}, {"type": "null"}]}}}
+    with pytest.raises(UsageError, match="leads nowhere in it"):
+        make(**{where: schema})
+    with pytest.raises(Exception, match=re.escape(reference)):  # nor where a schema comes in by another way
+        check_result(schema, {"x": "text"})
+
+
+def test_a_reference_within_the_schema_and_a_value_that_looks_like_one_are_fine():
+    properties = {"x": {"$ref": "#/$defs/word"}, "$ref": {"const": {"$ref": "http://127.0.0.1:9/x"}}}
+    schema = {"type": "object", "$defs": {"word": {"type": "string"}}, "properties": properties}
+    assert one_end(make(input_schema=schema), '{"name": "t", "arguments": {"x": "text"}}').outcome == Outcome.SUCCESS
 
 
 def test_a_request_that_is_no_text_is_a_usage_error():
@@ -236,3 +249,56 @@ def test_what_only_begins_like_a_secret_is_left_alone():
     assert (
         scrub('a "theo..." and "theo" and theorem', ("theorem",)) == 'a "[redacted]..." and "[redacted]" and [redacted]'
     )
+
+
+PEM = "-----BEGIN KEY-----\r\nhunter2hunter2\r\n-----END KEY-----"
+CUT = "hunter2" * 20
+
+
+@pytest.mark.parametrize("secret", [PEM, CUT, "two words\nand more of them"])
+def test_a_secret_that_was_cut_or_put_on_one_line_is_still_one(secret):
+    def said(text):
+        def handler(operation, context):
+            raise ToolFailure("precondition_failed", text)
+
+        return handler
+
+    def result(text):
+        return lambda operation, context: ToolResult(text, text, operation_id=text, next_page=text)
+
+    schema = {"type": "object", "properties": {"token": {}}}
+    call = json.dumps({"name": "t", "arguments": {"token": secret}})
+    spellings = (secret, secret.replace("\r", ""), " ".join(secret.split()), json.dumps(secret))
+    for handler in [way(text) for way in (said, result) for text in spellings]:
+        pipeline = make(handler=handler, input_schema=schema, redact=("token",))
+        ended = one_end(pipeline, call)
+        told = ended.observation.text + ended.observation.operation_id + str(ended.trace) + str(ended.failure)
+        kept = told + str(pipeline.audit.lines()) + str(pipeline.audit.artefacts)
+        assert "hunter2" not in kept and "and more" not in kept and "[redacted]" in told
+    named = json.dumps({"name": "x" * 150 + secret, "arguments": {"token": secret}})
+    pipeline = make(input_schema=schema, redact=("token",))
+    ended = one_end(pipeline, named)
+    assert "hunter2" not in ended.observation.text + str(pipeline.audit.lines()) + str(ended.trace)
+
+
+def test_names_under_a_redacted_name_are_redacted():
+    schema = {"type": "object", "properties": {"headers": {}}}
+    pipeline = make(
+        handler=lambda o, c: ToolResult(f"sent {list(o.arguments['headers'])}"),
+        input_schema=schema,
+        redact=("headers",),
+    )
+    ended = one_end(pipeline, '{"name": "t", "arguments": {"headers": {"tok-4711": true}}}')
+    assert "tok-4711" not in ended.observation.text + str(pipeline.audit.artefacts)
+
+
+def test_a_key_that_stands_twice_in_a_reply_is_not_quoted_where_something_is_secret():
+    pipeline = make(redact=("token",))
+    ended = one_end(pipeline, '{"name": "t", "arguments": {"hunter2": 1, "hunter2": 2}}')
+    assert ended.observation.code == "duplicate_key"
+    assert "hunter2" not in ended.observation.text + str(ended.trace) + str(ended.failure) + str(pipeline.audit.lines())
+
+
+def test_half_a_character_does_not_reach_the_model():
+    ended = one_end(make(handler=lambda o, c: ToolResult("a\ud83db", "c\udc00d")))
+    assert ended.observation.text == "ok: ab\ncd" and ended.observation.text.encode()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import queue
+from dataclasses import replace
+
 import pytest
 
 from modtools.catalogue import Catalogue, Snapshot
-from modtools.contract import Effect, Operation, ToolFailure, ToolResult
+from modtools.contract import Effect, Failure, Operation, Outcome, ToolFailure, ToolResult
 from modtools.pipeline import AuditLog, Level, Pipeline, Policy, Rule
 from modtools.pipeline.hooks import HookAnswer, HookContract, HookPoint, Hooks, Refusal
 from pipeline.tools import OPEN, call, ends, make_pipeline, make_tool, run
@@ -254,3 +257,55 @@ def test_a_declared_error_of_a_tool_keeps_its_own_code_in_words():
         raise ToolFailure("mailbox_full", "the mailbox is full")
 
     assert "tool_error: mailbox_full: the mailbox is full" in run(make_pipeline(make_tool(full))).observation.text
+
+
+def ended_otherwise(done):
+    return [
+        replace(done, result=replace(done.result, outcome=Outcome.PARTIAL, code="partial")),
+        replace(done, result=replace(done.result, operation_id="other")),
+        replace(done, result=None, failure=Failure("crash", "it broke")),
+        replace(done, declared=True),
+        replace(done, result=replace(done.result, data={"n": "no number"})),
+    ]
+
+
+@pytest.mark.parametrize("way", range(5))
+def test_middleware_that_may_change_the_words_cannot_change_the_end(way):
+    done = []
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    tool = make_tool(lambda o, c: done.append(1) or ToolResult("sent", data={"n": 1}), output_schema=schema)
+    wrap = lambda event, proceed: ended_otherwise(proceed())[way]  # noqa: E731
+    result = run(make_pipeline(tool, hooks=Hooks((Made("wrap", wrap, changes=("output",)),))))
+    assert (result.outcome, result.observation.text, done) == ("success", "ok: sent", [1])
+    assert "the true result is delivered" in result.hooks[0].did
+
+
+def test_middleware_cannot_make_a_success_of_a_failure():
+    def wrap(event, proceed):
+        return replace(proceed(), failure=None, result=ToolResult("all well"))
+
+    pipeline = make_pipeline(make_tool(lambda o, c: 1 / 0), hooks=Hooks((Made("wrap", wrap, changes=("output",)),)))
+    assert run(pipeline).outcome == "unknown_outcome"
+
+
+def test_middleware_may_change_the_words():
+    def wrap(event, proceed):
+        done = proceed()
+        return replace(done, result=replace(done.result, summary="sent, they say"))
+
+    pipeline = make_pipeline(make_tool(), hooks=Hooks((Made("wrap", wrap, changes=("output",)),)))
+    assert run(pipeline).observation.text == "ok: sent, they say"
+
+
+def test_a_call_that_a_hook_makes_behind_is_stopped_like_any_other():
+    heard, tool = queue.Queue(), make_tool(background=True)
+    nested = []
+
+    def wrap(event, proceed):
+        nested.append(run(pipeline, f"n{len(nested)}"))
+        return proceed()
+
+    pipeline = make_pipeline(tool, hooks=Hooks((Made("wrap", wrap),)), on_event=heard.put)
+    run(pipeline)
+    assert heard.get(timeout=10).observation.code == "reentrant_call"
+    assert [each.observation.code for each in nested] == ["reentrant_call"]

@@ -226,3 +226,35 @@ def test_a_denial_elsewhere_leaves_the_whole_alone():
         whole = replace(QUERY, operation=replace(OPERATION, resources=resources))
         policy = Policy((Rule("allow", "*"), Rule("deny", "*", "mail:*"), Rule("deny", "*", "workspace:tests/x")))
         assert policy.decide(whole).verdict == ("deny" if resources == ("workspace:",) else "allow")
+
+
+@pytest.mark.parametrize("verdict", ["deny", "ask"])
+@pytest.mark.parametrize(
+    ("pattern", "resource"),
+    [
+        ("workspace:secret/", "workspace:secret/key.txt"),
+        ("workspace:secret", "workspace:secret/deep/key.txt"),
+        ("workspace:", "workspace:a"),
+        ("workspace:sec*", "workspace:secret/key.txt"),
+        ("workspace:app/[id].ts", "workspace:app/[id].ts"),
+        ("workspace:app/[id]", "workspace:app/[id]/page.ts"),
+    ],
+)
+def test_a_denial_of_a_folder_holds_for_all_that_is_in_it_and_a_name_for_itself(pattern, resource, verdict):
+    operation = Operation("read", {}, (resource,), Effect.READ)
+    query = Query(operation, "t", ToolContract("t", "", {"type": "object"}, approval="none"))
+    policy = Policy((Rule(verdict, "*", pattern), Rule("allow", "*")))
+    assert policy.decide(query).verdict == verdict
+
+
+def test_a_denial_of_a_folder_leaves_its_neighbours_and_an_allowance_of_it_what_is_in_it():
+    def decide(rule, resource):
+        query = Query(
+            Operation("read", {}, (resource,), Effect.READ),
+            "t",
+            ToolContract("t", "", {"type": "object"}, approval="none"),
+        )
+        return Policy((rule, Rule("allow", "*", "workspace:secrets*"))).decide(query).verdict
+
+    assert decide(Rule("deny", "*", "workspace:secret"), "workspace:secrets.txt") == "allow"
+    assert decide(Rule("allow", "*", "workspace:src"), "workspace:src/a.py") == "deny"

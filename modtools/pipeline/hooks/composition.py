@@ -242,6 +242,7 @@ class Hooks:
         tries: int = 0,
         untouched: Callable[[T], bool] = lambda value: False,
         took: Callable[[T], int] = lambda value: 1,
+        check: Callable[[T, T], T] = lambda told, true: told,
     ) -> Around[T]:
         """Execute inside the middleware, the first in order outermost.
 
@@ -251,10 +252,11 @@ class Hooks:
             tries: how often the call was tried before.
             untouched: whether a try with this outcome is known to have had no effect.
             took: how many tries were made within one `proceed` with this outcome.
+            check: (what a layer gives, what `proceed` gave) -> what is told; raises Breach where it may not be.
         """
         _expect(event, HookPoint.PRE_TOOL_USE)
         layers = self.standing_at(event.point, event.tool, "middleware")
-        return Wrapping(event, layers, proceed, tries, untouched, took).run()
+        return Wrapping(event, layers, proceed, tries, untouched, took, check).run()
 
     def _ask(self, event: Event, *shapes: str) -> _Round:
         """Ask every hook that is for this event, each about the original."""

@@ -49,8 +49,9 @@ class Wrapping(Generic[T]):
         tries: int,
         untouched: Callable[[T], bool],
         took: Callable[[T], int],
+        check: Callable[[T, T], T],
     ):
-        self.event, self.layers, self.proceed = event, layers, proceed
+        self.event, self.layers, self.proceed, self.check = event, layers, proceed, check
         self.tries, self.untouched, self.took = tries, untouched, took
         self.trace: list[HookTrace] = []
 
@@ -111,7 +112,8 @@ class Wrapping(Generic[T]):
                 return true
         if handed and "output" in layer.contract.changes and type(answer) is not type(handed[-1][1]):
             raise Breach(f"returned {type(answer).__name__} where {type(handed[-1][1]).__name__} was due")
-        return copy.deepcopy(answer)
+        answer = copy.deepcopy(answer)
+        return self.check(answer, handed[-1][1]) if handed and "output" in layer.contract.changes else answer
 
     def _delivered(self, layer: Registered, ended: Ended, given: list[T], handed: list[tuple[Any, T]]) -> T:
         """The effect has happened: what is told of it, after all that the layer did."""
@@ -165,7 +167,7 @@ def no_retry(event: Event, tries: int, repeated: Iterable[Registered], untouched
     """
     contract = event.contract
     if tries > contract.retries:
-        return f"the contract of {contract.name} allows {contract.retries} retries"
+        return f"the contract of {contract.name} allows {contract.retries} {'retry' if contract.retries == 1 else 'retries'}"
     reads = (event.operation or contract).effect == Effect.READ
     if not (untouched or contract.idempotent or reads):
         return f"{contract.name} may have done its work and is not idempotent"
