@@ -26,7 +26,7 @@ EXPECTED = {
     ("returns the wrong shape", "normalise"): ("unknown_outcome", "unavailable_tool"),
     ("returns 100 MB", "normalise"): ("success", "success"),
     ("disk full", "extract"): ("unavailable_tool", "unavailable_tool"),
-    ("disk full", "bind"): ("unavailable_tool", "unavailable_tool"),
+    ("disk full", "bind"): ("cancelled", "cancelled"),
     ("disk full", "normalise"): ("success", "success"),
     ("disk full", "commit"): ("unknown_outcome", "unknown_outcome"),
     ("killed", "extract"): ("cancelled", "cancelled"),
