@@ -10,6 +10,9 @@
 # - name the five stages between a model's text and a tool's effect, and say at which one a given reply dies;
 # - read an observation and judge whether it tells the model what to mend.
 #
+# Two texts stand behind this course, and it names them where it uses or corrects them: *Module 2* of a course on
+# harnesses, about the tool interface, and *Harness Theory Part 05*, "Capability Engineering".
+#
 # Contents: your machine · one raw answer · the same text through the pipeline · the stage ladder · what was corrected ·
 # concept check · summary. It runs in about a minute on two cores, without a GPU and without a network once the model
 # is in its cache.

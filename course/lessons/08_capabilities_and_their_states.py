@@ -668,6 +668,31 @@ for raw in ("python -m unittest", "python3   -m 'unittest'", "./python -m unitte
     except ToolFailure as declined:
         print(f"{raw:42} {declined.failure.code}: expected {declined.failure.expected}")
 
+# %% [markdown] id="three-noes-note"
+# ## Missing, retired, forbidden
+#
+# Three noes that a model must be able to tell apart, since it has to do something else after each: a name that never
+# was, a name that is no more, and a tool that exists and may not be used for this.
+
+# %% id="three-noes"
+once = Catalogue(Snapshot.of((SEND,)))
+once.revoke("send_reminders", "its owner has left")
+NOES = {
+    "missing": (once, "send_letters"),
+    "retired": (once, "send_reminders"),
+    "forbidden": (Catalogue(Snapshot.of((SEND,))), "send_reminders"),
+}
+for kind, (catalogue_then, name) in NOES.items():
+    told = Pipeline(catalogue_then, Policy(()), AuditLog()).run(
+        Request(kind, json.dumps({"name": name, "arguments": {"batch": "b-0007"}}))
+    )
+    print(f"{kind:10} {told.observation.text}")
+
+# %% [markdown] id="three-noes-after"
+# For a *resource* the last two words may have to fall together. Whoever may not know that a file exists must not learn it
+# from the wording of a refusal: the workspace gives a missing and a forbidden path one observation, where the host asks
+# for that.
+
 # %% [markdown] id="swap"
 # ## Between check and use
 #

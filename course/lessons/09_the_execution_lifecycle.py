@@ -148,8 +148,9 @@ print("mails:", len(OUTBOX))
 # What the model wrote is a *proposed* operation. The kit takes it along one road. Module 2 draws five stages; Part 05
 # lists nine steps, which begin after the reply has been cut out and end with a commit. With the extraction in front, and
 # one of the nine split in two, the kit has eleven. (Part 05 puts the catalogue first. The kit fixes its snapshot before the
-# first step, and looks the name up once it has been read.) Both are on the board below. Up to the execution a call can
-# also end as `cancelled` at every step, and as `unavailable_tool` where a step itself breaks.
+# first step, and looks the name up once it has been read.) Both are on the board below. Before normalising, a call can also
+# end as `cancelled` at every step: while the tool runs, as `unknown_outcome` where it has effects. And wherever a step
+# itself breaks, it ends as `unavailable_tool`, or again as `unknown_outcome` once a tool with effects has begun.
 
 # %% id="figure"
 from modtools.teaching.lifecycle_figure import lifecycle_figure
@@ -523,7 +524,7 @@ print("\nTHE AUDIT HOLDS")
 for line in audit.lines():
     print(f"{line['event']}: {', '.join(name for name in line if name not in ('event', 'request'))}")
 terminal = audit.lines()[-1]
-print("\nTHE REPLY IS KEPT AS\n" + (folder / "artefacts" / terminal["raw_artefact"]).read_text())
+print("\nTHE REPLY IS KEPT AS\n" + audit.artefact(terminal["raw_artefact"]).decode())
 
 # %% [markdown] id="both-note"
 # The audit has digests of the raw reply, the arguments, the operation and the observation; the versions of contract,

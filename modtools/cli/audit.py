@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -27,7 +29,6 @@ def faults(
     """Inject every fault into a call, for real, and print how it ended. Exit 1: an end missing or doubled, or worse."""
     from rich.console import Console
     from rich.progress import Progress
-    from rich.table import Table
 
     from modtools.teaching.faults import fault_table, problems
 
@@ -39,13 +40,17 @@ def faults(
     except KeyboardInterrupt:
         print("stopped; nothing was written", file=sys.stderr)
         raise typer.Exit(EXIT_STOPPED) from None
-    table = Table(title="Fault x step: what is on record, and what the model is told")
-    for column in ("fault", "step", "tool", "outcome", "done", "audit", "observation"):
-        table.add_column(column, no_wrap=column in ("tool", "outcome", "done"))
-    for row in rows:
-        told = row.observation.splitlines()[0][:100]
-        table.add_row(row.fault, row.step, f"{row.effect}s", row.outcome, str(row.done), row.audit, told)
-    console.print(table)
+    # What is short in columns, what is long on lines of its own: so it can be read on 80 columns.
+    for place, group in groupby(rows, lambda row: f"{row.fault}, at {row.step}"):
+        console.print(f"\n[bold]{place}[/]", highlight=False)
+        for row in group:
+            told = row.observation.splitlines()[0] if row.observation else "nothing"
+            told = told if len(told) <= 200 else f"{told[:197]}..."
+            print(f"  a tool that {row.effect}s: {row.outcome or 'no outcome'}, work done: {row.done}")
+            for name, text in (("audit", row.audit), ("told", told)):
+                head = f"    {name:6}"
+                print(fill(text, min(console.width, 120), initial_indent=head, subsequent_indent=" " * len(head)))
+    print()
     wrong = [f"{row.fault} at {row.step} ({row.effect}s): {problem}" for row in rows for problem in problems(row)]
     print("\n".join(wrong) or f"{len(rows)} faults: each request ended as it must, and every audit is whole")
     shown = ("fault", "step", "effect", "outcome", "audit", "observation", "done", "ends", "whole")

@@ -10,8 +10,8 @@ from modtools.pipeline import STAGE_OF, Step
 
 _SUCCESS, _INVALID, _DENIED, _ASKED, _TIMEOUT, _CANCELLED, _PARTIAL, _ACCEPTED, _UNKNOWN, _UNAVAILABLE = Outcome
 
-# Step -> what it does, and how a call can end there. Up to the execution a call can also end as cancelled at every
-# step, and as unavailable_tool where a step breaks.
+# Step -> what it does, and how a call can end there. At every step before normalising a call can also be cancelled, and
+# any step can break (unavailable_tool); where a tool with effects had begun, both end as unknown_outcome.
 LIFECYCLE: dict[Step, tuple[str, tuple[Outcome, ...]]] = {
     Step.EXTRACT: ("find the one call in the reply", (_INVALID,)),
     Step.PARSE: ("read it as JSON", (_INVALID,)),
@@ -22,7 +22,7 @@ LIFECYCLE: dict[Step, tuple[str, tuple[Outcome, ...]]] = {
     Step.AUTHORISE: ("ask the hooks, then the policy", (_DENIED, _ASKED)),
     Step.BIND: ("credentials, locks, key; announce it in the audit", (_UNAVAILABLE, _INVALID, _DENIED, _SUCCESS)),
     Step.EXECUTE: ("run the handler in its boundary", (_TIMEOUT, _UNKNOWN, _UNAVAILABLE, _DENIED)),
-    Step.NORMALISE: ("bound, redact and word the result", (_UNKNOWN,)),
+    Step.NORMALISE: ("bound, redact and word the result", (_UNKNOWN, _UNAVAILABLE)),
     Step.COMMIT: ("write the terminal line, then tell the model", (_SUCCESS, _PARTIAL, _ACCEPTED, _UNKNOWN)),
 }
 

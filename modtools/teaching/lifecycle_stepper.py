@@ -109,7 +109,7 @@ def stepper_text(row: FaultRow) -> str:
 def stepper_html(row: FaultRow) -> str:
     """The call as an HTML table, with the audit, the observation and the invariants below."""
     rows = [
-        [str(STAGE_OF[s.step]), f"<b>{s.step}</b>", "&#9889; here" if s.struck else "", _MARKS[s.state], html.escape(s.found)]
+        [str(STAGE_OF[s.step]), f"<b>{s.step}</b>", "&#9889; strikes here" if s.struck else "", _MARKS[s.state], html.escape(s.found)]
         for s in strides(row)
     ]  # fmt: skip
     wrong = problems(row)
