@@ -675,17 +675,12 @@ for raw in ("python -m unittest", "python3   -m 'unittest'", "./python -m unitte
 # was, a name that is no more, and a tool that exists and may not be used for this.
 
 # %% id="three-noes"
-once = Catalogue(Snapshot.of((SEND,)))
-once.revoke("send_reminders", "its owner has left")
-NOES = {
-    "missing": (once, "send_letters"),
-    "retired": (once, "send_reminders"),
-    "forbidden": (Catalogue(Snapshot.of((SEND,))), "send_reminders"),
-}
-for kind, (catalogue_then, name) in NOES.items():
-    told = Pipeline(catalogue_then, Policy(()), AuditLog()).run(
-        Request(kind, json.dumps({"name": name, "arguments": {"batch": "b-0007"}}))
-    )
+WAYS = {"missing": "send_letters", "retired": "send_reminders", "forbidden": "send_reminders"}
+for kind, name in WAYS.items():
+    catalogue, pipeline = desk(SEND, rules=())
+    if kind == "retired":
+        catalogue.revoke("send_reminders", "its owner has left")
+    told = pipeline.run(Request(kind, call(name, batch="b-0007"), actor="ann"))
     print(f"{kind:10} {told.observation.text}")
 
 # %% [markdown] id="three-noes-after"

@@ -336,3 +336,4 @@ def test_a_model_is_told_no_name_that_its_actor_may_not_see():
     pipeline = Pipeline(snapshot, OPEN, AuditLog())
     assert "payroll" not in run(pipeline, "r1", call("nothing"), actor="bob", tenant="acme").observation.text
     assert "payroll" in run(pipeline, "r2", call("nothing"), actor="ann", tenant="acme").observation.text
+    assert "Expected: no call: no tool is offered." in run(make_pipeline(), "r3", call("nothing")).observation.text
