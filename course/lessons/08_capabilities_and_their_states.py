@@ -677,7 +677,7 @@ for raw in ("python -m unittest", "python3   -m 'unittest'", "./python -m unitte
 # %% id="three-noes"
 WAYS = {"missing": "send_letters", "retired": "send_reminders", "forbidden": "send_reminders"}
 for kind, name in WAYS.items():
-    catalogue, pipeline = desk(SEND, rules=())
+    catalogue, pipeline = desk(SEND, rules=(Rule("deny", "send"),))
     if kind == "retired":
         catalogue.revoke("send_reminders", "its owner has left")
     told = pipeline.run(Request(kind, call(name, batch="b-0007"), actor="ann"))
