@@ -79,9 +79,22 @@ QUICK = Plan(per_stratum=1, budget=Budget(reply_tokens=256, failures_in_a_row=2)
 def setting_of(plan: Plan, model: Model, sandbox_level: str) -> Setting:
     """What the plan's episodes share, with the arm's name worked out."""
     surfaces = {name: build_surface(name, plan.switches) for name in plan.surfaces}
+    check_trained_on(model)
     arm = {"model": model.digest, "switches": asdict(plan.switches), "decoding": _decoding(plan)}
     name = f"{model.name.removeprefix('replay of ')}-{digest(arm)[:8]}"
     return Setting(name, plan.temperature, plan.budget, sandbox_level, _schema_tokens(model, surfaces))
+
+
+def check_trained_on(model: Model) -> None:
+    """See that the surfaces are still those that the model's adapter was trained on.
+
+    Raises:
+        RecordError: where one has changed since; its words are part of what the adapter has learnt.
+    """
+    for name, trained in model.info.get("adapter", {}).get("surfaces", {}).items():
+        if build_surface(name).digest != trained:
+            raise RecordError(f"the {name} surface is not the one that the adapter of {model.name} was trained on: train "
+                              "it anew (course/lab/train_adapter.py), or run --model embedded-base")  # fmt: skip
 
 
 def manifest_of(plan: Plan, setting: Setting, model: Model) -> dict[str, Any]:

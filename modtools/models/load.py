@@ -15,9 +15,9 @@ def load_model(spec: str, **options: Any) -> Model:
     """Loads a model.
 
     Args:
-        spec: "embedded" or "embedded-base" (today the same: no tool-use adapter is shipped yet); "scripted";
+        spec: "embedded" (with the tool-use adapter, where one is shipped); "embedded-base" (without); "scripted";
             "replay:RUN_DIR"; or the folder or hub id of a causal language model.
-        options: of the backend: device and dtype (embedded, hugging face), revision and allow_download
+        options: of the backend: device and dtype (embedded, hugging face), adapter (embedded), revision and allow_download
             (hugging face), script, name and context_tokens (scripted).
 
     Raises:
@@ -25,8 +25,11 @@ def load_model(spec: str, **options: Any) -> Model:
     """
     # Backends are imported where they are wanted: only two of the four need torch.
     if spec in ("embedded", "embedded-base"):
+        from modtools.models.adapter import read_adapter
         from modtools.models.embedded import load_embedded
 
+        if spec == "embedded" and "adapter" not in options:
+            options = {**options, "adapter": read_adapter()}
         return _call(load_embedded, spec, options)
     if spec == "scripted":
         from modtools.models.scripted import ScriptedModel

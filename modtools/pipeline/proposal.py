@@ -54,7 +54,9 @@ def resolve(passage: Passage) -> None:
     if not found:
         what = f'there is no tool "{name[:64]}"'
         names = _quoted(snapshot.discoverable(passage.request.actor, passage.request.tenant))
-        raise Ended(Failure("unknown_tool", what, "name", f"one of {names}" if names else "no call: no tool is offered"))
+        raise Ended(
+            Failure("unknown_tool", what, "name", f"one of {names}" if names else "no call: no tool is offered")
+        )
     if changed := passage.pipeline.difference(snapshot, name):
         raise Ended(_retired(name, changed))
     passage.tool = found[0]
