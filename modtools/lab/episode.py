@@ -22,6 +22,7 @@ from modtools.lab.prompt import first_messages
 from modtools.lab.tasks import Task, materialise
 from modtools.lab.verify import verify
 from modtools.models import Generation, Message, Model, Request, Sampling
+from modtools.models.lockstep import conversations
 from modtools.pipeline import FAILURES, AuditLog, Result
 from modtools.pipeline import Request as ToolRequest
 from modtools.surfaces import Surface
@@ -208,7 +209,7 @@ def run_group(
         Episode records, in the order in which they end.
     """
     sampling = Sampling(setting.budget.reply_tokens, setting.temperature)
-    active = []
+    active, speaker = [], conversations(model)
     try:
         for job in jobs:
             active.append(_Episode(job, setting, audit, attempt, prefix))
@@ -220,7 +221,7 @@ def run_group(
                     fitting.append((episode, request))
                 else:
                     episode.ended_by = "context_exhausted"
-            generations = model.generate([request for _, request in fitting], sampling) if fitting else []
+            generations = speaker.generate([request for _, request in fitting], sampling) if fitting else []
             on_turn(sum(generation.usage.completion_tokens for generation in generations))
             for (episode, _), generation in zip(fitting, generations):
                 episode.take(generation)

@@ -1,19 +1,14 @@
-"""The decoding loop: a batch of token lists in, a batch of replies out.
-
-`Context` holds what a batch has read as the network's key-value cache. It grows by `extend`, one call for a whole
-prompt or for a single token a row, and a batch of unequal lists is padded on the left with holes that nothing
-attends to. Because `extend` may be called again with any tokens, a context can outlive one reply.
-"""
+"""The decoding loop: a batch of token lists in, a batch of replies out."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modtools.models.context import Context, Reading
 from modtools.models.model import Finish, Request, Sampling, cut_at_stop
 from modtools.models.sampling import allowed_set, choose, legal_mass, log_probability
 
@@ -21,57 +16,16 @@ if TYPE_CHECKING:
     import torch
 
 
-class Context:
-    """What a batch of `rows` has read so far.
-
-    Attributes:
-        cache: keys and values of every column.
-        attended: (rows, columns), 1 where a column holds a token of that row, 0 where it is a hole.
-    """
-
-    def __init__(self, network: torch.nn.Module, rows: int):
-        import torch
-        from transformers import DynamicCache
-
-        self.network = network
-        self.cache = DynamicCache(config=network.config)
-        self.attended = torch.zeros((rows, 0), dtype=torch.long, device=network.device)
-        # transformers renames the argument in 5.x
-        names = inspect.signature(network.forward).parameters
-        self.cache_argument = "cache" if "cache" in names else "past_key_values"
-
-    def extend(self, tokens: Sequence[Sequence[int]], logits_to_keep: int = 1) -> np.ndarray:
-        """Reads one list of tokens a row; gives float64 logits (rows, logits_to_keep, V) of the last positions."""
-        import torch
-
-        width = max(len(row) for row in tokens)
-        block = torch.tensor([[0] * (width - len(row)) + list(row) for row in tokens], device=self.attended.device)
-        new = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in tokens], device=self.attended.device)
-        self.attended = torch.cat([self.attended, new], dim=1)
-        positions = (self.attended.cumsum(1) - 1).clamp(min=0)[:, -width:]  # holes do not count
-        with torch.inference_mode():
-            logits = self.network(
-                input_ids=block,
-                attention_mask=self.attended,
-                position_ids=positions,
-                use_cache=True,
-                logits_to_keep=logits_to_keep,
-                **{self.cache_argument: self.cache},
-            ).logits
-        return logits[:, -logits_to_keep:].to("cpu", torch.float32).numpy().astype(np.float64)
-
-    def keep(self, rows: Sequence[int]) -> None:
-        """Drops every row but these."""
-        import torch
-
-        index = torch.tensor(rows, device=self.attended.device)
-        self.cache.batch_select_indices(index)
-        self.attended = self.attended[index]
-
-
 @dataclass
 class Reply:
-    """A reply under way."""
+    """A reply under way.
+
+    Attributes:
+        request: what it answers.
+        index: of the request in its batch.
+        token_ids, logprobs, legal_mass, text, finish: see `Generation`.
+        reading: what its row had read when it ended, where that was asked for.
+    """
 
     request: Request
     index: int
@@ -80,6 +34,7 @@ class Reply:
     legal_mass: list[float] = field(default_factory=list)
     text: str = ""
     finish: Finish | None = None
+    reading: Reading | None = None
 
 
 def decode(
@@ -90,6 +45,7 @@ def decode(
     ends: frozenset[int],
     to_text: Callable[[Sequence[int]], str],
     logprobs: bool = False,
+    read: Sequence[Reading | None] | None = None,
 ) -> list[Reply]:
     """Continues each prompt until an end token, a stop string or max_tokens; finished rows leave the batch.
 
@@ -98,15 +54,21 @@ def decode(
         ends: ids of the end-of-sequence tokens.
         to_text: turns all of a reply's ids into its text at once, so that a character split over tokens is whole.
 
+        read: for each prompt a reading of its beginning, shorter than it, or None; then the replies come with
+            readings of their own. None: nothing was read before, and nothing is kept.
+
     Raises:
         ModtoolsError: a mask that allows nothing, naming request and position.
     """
     replies = [Reply(request, index) for index, request in enumerate(requests)]
-    context, live = Context(network, len(prompts)), list(replies)
-    logits = context.extend(prompts)
+    context, live = Context.of(network, read or [None] * len(prompts)), list(replies)
+    begun = [len(each.tokens) if each else 0 for each in read or [None] * len(prompts)]
+    logits = context.extend([prompt[start:] for prompt, start in zip(prompts, begun)])
     while True:
-        for reply, row in zip(live, logits[:, -1]):
+        for place, (reply, row) in enumerate(zip(live, logits[:, -1])):
             _take_token(reply, row, sampling, ends, to_text, logprobs)
+            if reply.finish and read is not None:  # the last token was sampled, and not read
+                reply.reading = context.reading(place, [*prompts[reply.index], *reply.token_ids[:-1]])
         going = [place for place, reply in enumerate(live) if reply.finish is None]
         if not going:
             return replies

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from modtools.contract import digest
 from modtools.errors import MissingPieceError, UsageError
-from modtools.models.decode import Context, decode
+from modtools.models.context import Context, Reading
+from modtools.models.decode import decode
 from modtools.models.device import choose_device, choose_dtype
 from modtools.models.folder import model_digest
 from modtools.models.model import (
@@ -60,26 +61,48 @@ class HuggingFaceModel:
         return len(self.prompter.encode(request.messages)) + max_tokens <= self.context_tokens
 
     def generate(self, requests: Sequence[Request], sampling: Sampling, logprobs: bool = False) -> list[Generation]:
+        prompts = self.prompts(requests, sampling, logprobs)
+        return self.reply(requests, prompts, sampling, logprobs)[0]
+
+    def prompts(self, requests: Sequence[Request], sampling: Sampling, logprobs: bool = False) -> list[list[int]]:
+        """The token ids of each request's prompt.
+
+        Raises:
+            UnsupportedError, UsageError, ContextOverflowError: for what cannot be answered.
+        """
         require_for(self, requests, logprobs)
         for index, request in enumerate(requests):
             if sampling.temperature > 0 and request.rng is None:
                 raise UsageError(f"request {index}: temperature {sampling.temperature} needs the request's own rng")
         prompts = [self.prompter.encode(request.messages) for request in requests]
         check_context(self, [len(prompt) for prompt in prompts], sampling.max_tokens)
+        return prompts
+
+    def reply(
+        self,
+        requests: Sequence[Request],
+        prompts: Sequence[Sequence[int]],
+        sampling: Sampling,
+        logprobs: bool = False,
+        read: Sequence[Reading | None] | None = None,
+    ) -> tuple[list[Generation], list[Reading]]:
+        """Answers prompts, and gives what each conversation has then read where `read` is given; see `decode`."""
         if not requests:
-            return []
-        replies = decode(self.network, prompts, requests, sampling, self.ends, self.prompter.decode, logprobs)
-        return [
+            return [], []
+        replies = decode(self.network, prompts, requests, sampling, self.ends, self.prompter.decode, logprobs, read)
+        cached = [len(each.tokens) if each else 0 for each in read or [None] * len(prompts)]
+        generations = [
             Generation(
                 text=reply.text,
                 token_ids=tuple(reply.token_ids),
                 finish=reply.finish,
-                usage=Usage(len(prompt), 0, len(reply.token_ids), tuple(self.count_messages(request.messages))),
+                usage=Usage(len(prompt), kept, len(reply.token_ids), tuple(self.count_messages(request.messages))),
                 logprobs=tuple(reply.logprobs) if logprobs else None,
                 legal_mass=tuple(reply.legal_mass) if logprobs and request.mask is not None else None,
             )
-            for request, reply, prompt in zip(requests, replies, prompts)
+            for request, reply, prompt, kept in zip(requests, replies, prompts, cached)
         ]
+        return generations, [reply.reading for reply in replies if reply.reading]
 
     def score(self, messages: Sequence[Message], text: str) -> Score:
         prompt, ids = self.prompter.encode(messages), self.prompter.encode_text(text)

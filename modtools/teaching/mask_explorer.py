@@ -152,7 +152,7 @@ def next_probabilities(model: HuggingFaceModel, messages: Sequence[Message], pre
     """The model's distribution over the next token, shape (V,), where its reply to `messages` begins with `prefix`."""
     import numpy as np
 
-    from modtools.models.decode import Context
+    from modtools.models.context import Context
 
     tokens = model.prompter.encode(messages) + model.prompter.encode_text(prefix)
     logits = Context(model.network, rows=1).extend([tokens])[0, -1]

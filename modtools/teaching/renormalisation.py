@@ -77,7 +77,7 @@ def every_walk(
     Raises:
         UsageError: more than MOST_ROWS walks of one length.
     """
-    from modtools.models.decode import Context
+    from modtools.models.context import Context
 
     finished: list[Walk] = []
     unfinished = [Walk((), (), (), (), grammar.matcher(vocabulary))]

@@ -8,7 +8,7 @@ import pytest
 from modtools.errors import ModtoolsError, UsageError
 from modtools.masking import Vocabulary, compile_json_schema, compile_regex
 from modtools.models import Message, Request, Sampling
-from modtools.models.decode import Context
+from modtools.models.context import Context
 from modtools.models.logits import MaskProcessor
 from modtools.models.sampling import allowed_set
 
