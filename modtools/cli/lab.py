@@ -37,6 +37,9 @@ def run_command(
     seeds: Annotated[int | None, typer.Option(help="Repetitions of each task; 1 where not given.")] = None,
     task_seed: Annotated[int, typer.Option(help="Seed from which the tasks are drawn.")] = 0,
     temperature: Annotated[float, typer.Option(help="Of the sampling; 0 takes the likeliest token.")] = 0.0,
+    inject_fault: Annotated[
+        bool, typer.Option("--inject-fault", help="The first call of each episode that changes something fails.")
+    ] = False,
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16; chosen by a probe where empty.")] = "",
     allow_download: Annotated[
         bool, typer.Option(help="A hub id that is not in the local cache may be fetched.")
@@ -57,7 +60,8 @@ def run_command(
     if temperature == 0 and seeds > 1:
         print("note: at temperature 0 the seeds repeat each other; give --temperature, e.g. 0.7", file=sys.stderr)
     size = QUICK if preset else Plan(per_stratum=per_stratum, seeds=seeds)
-    plan = replace(size, surfaces=_names(surfaces), task_seed=task_seed, temperature=temperature)
+    chosen = {"task_seed": task_seed, "temperature": temperature, "inject_fault": inject_fault}
+    plan = replace(size, surfaces=_names(surfaces), **chosen)
     level = _level(sandbox)
     if model == "scripted":
         if dtype or allow_download:

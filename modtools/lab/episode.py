@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from modtools.contract import Outcome, digest
+from modtools.lab.injected_fault import Fault, with_fault
 from modtools.lab.prompt import first_messages
 from modtools.lab.tasks import Task, materialise
 from modtools.lab.verify import verify
@@ -60,6 +61,7 @@ class Setting:
         budget: see Budget.
         sandbox_level: for programs, tests and the verifier.
         schema_tokens: surface name -> l(s) in tokens of the model.
+        inject_fault: whether each episode meets the fault of `lab.injected_fault`.
     """
 
     arm: str
@@ -67,6 +69,7 @@ class Setting:
     budget: Budget
     sandbox_level: str
     schema_tokens: dict[str, int]
+    inject_fault: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,10 @@ class _Episode:
         self.messages: list[Message] = list(first_messages(job.task, job.surface))
         self.folder = Path(tempfile.mkdtemp(prefix=prefix))
         materialise(job.task, self.folder)
-        self.pipeline = job.surface.pipeline(self.folder, setting.sandbox_level, audit)
+        self.fault = Fault() if setting.inject_fault else None
+        surface = with_fault(job.surface, self.fault) if self.fault else job.surface
+        self.pipeline = surface.pipeline(self.folder, setting.sandbox_level, audit)
+        self.struck_at: int | None = None  # the turn of the fault
         self.turns: list[dict[str, Any]] = []
         self.failures_in_a_row = 0
         self.ended_by = ""
@@ -106,6 +112,9 @@ class _Episode:
         request_id = f"{self.setting.arm}/{task.id}/{surface.name}/{self.job.seed}/{step}@{self.attempt}"
         result = self.pipeline.run(ToolRequest(request_id, generation.text, generation.finish))
         self.turns.append(self._turn(generation, result))
+        if self.fault:
+            self.struck_at = step if self.fault.operation and self.struck_at is None else self.struck_at
+            self.fault.look(self.folder)
         if result.finished:
             self.ended_by = "finish"
             return
@@ -134,6 +143,7 @@ class _Episode:
             "success": verdict.passed and self.ended_by != "context_exhausted",
             "ended_by": self.ended_by,
             "budget_part": self.budget_part,
+            **({"fault": self._fault()} if self.fault else {}),
             "calls": len(calls),
             "tokens": tokens,
             "outcomes": dict(Counter(turn["outcome"] for turn in calls)),
@@ -145,6 +155,12 @@ class _Episode:
             "wall_s": round(time.perf_counter() - self.started, 3),
             "turns": self.turns,
         }
+
+    def _fault(self) -> dict[str, Any] | None:
+        """How the episode took its fault; None where no call of it changed anything."""
+        if self.struck_at is None:
+            return None
+        return {"turn": self.struck_at, "operation": self.fault.operation, "recovered": self.fault.recovered}
 
     def close(self) -> None:
         """Remove the workspace."""

@@ -38,6 +38,7 @@ class Plan:
         switches: of the fine surface.
         group: episodes that go in lockstep. It is part of the plan, since in 16-bit arithmetic a batch's
             make-up can change a reply.
+        inject_fault: whether the first call of each episode that changes something fails (`lab.injected_fault`).
     """
 
     surfaces: tuple[str, ...] = SURFACES
@@ -49,6 +50,7 @@ class Plan:
     budget: Budget = field(default_factory=Budget)
     switches: FineSwitches = field(default_factory=FineSwitches)
     group: int = 15
+    inject_fault: bool = False
 
     def __post_init__(self):
         if self.per_stratum < 1 or self.seeds < 1 or self.group < 1 or not 0 <= self.temperature < 100:
@@ -82,7 +84,8 @@ def setting_of(plan: Plan, model: Model, sandbox_level: str) -> Setting:
     check_trained_on(model)
     arm = {"model": model.digest, "switches": asdict(plan.switches), "decoding": _decoding(plan)}
     name = f"{model.name.removeprefix('replay of ')}-{digest(arm)[:8]}"
-    return Setting(name, plan.temperature, plan.budget, sandbox_level, _schema_tokens(model, surfaces))
+    schema = _schema_tokens(model, surfaces)
+    return Setting(name, plan.temperature, plan.budget, sandbox_level, schema, plan.inject_fault)
 
 
 def check_trained_on(model: Model) -> None:
