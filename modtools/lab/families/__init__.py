@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from modtools.lab.families import add_function, fix_bug, rename, set_value, update_callers
+from modtools.lab.families import add_function, change_condition, fix_bug, rename, set_value, update_callers
 
 FAMILIES = {
     family.name: family
@@ -12,5 +12,6 @@ FAMILIES = {
         update_callers.FAMILY,
         fix_bug.FAMILY,
         add_function.FAMILY,
+        change_condition.FAMILY,
     )
 }
