@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from modtools.lab.families import add_function, change_condition, fix_bug, rename, set_value, update_callers
+from modtools.lab.families import (
+    add_function,
+    change_condition,
+    count_and_record,
+    fix_bug,
+    rename,
+    set_value,
+    update_callers,
+)
 
 FAMILIES = {
     family.name: family
@@ -13,5 +21,6 @@ FAMILIES = {
         fix_bug.FAMILY,
         add_function.FAMILY,
         change_condition.FAMILY,
+        count_and_record.FAMILY,
     )
 }
