@@ -7,6 +7,7 @@ from modtools.lab.families import (
     change_condition,
     count_and_record,
     fix_bug,
+    move_constant,
     rename,
     set_value,
     update_callers,
@@ -22,5 +23,9 @@ FAMILIES = {
         add_function.FAMILY,
         change_condition.FAMILY,
         count_and_record.FAMILY,
+        move_constant.FAMILY,
     )
 }
+
+# No model of the kit is taught this family; what it is made of, the others teach.
+HELD_OUT = "move_constant"
