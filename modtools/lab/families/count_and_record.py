@@ -1,7 +1,7 @@
 """Family count_and_record: count something in the package, and write the number down as a constant.
 
-The tests count for themselves and print no number, and they want a plain number: a file that works it out when
-it is imported is a program in disguise, like patching (see modtools.lab.tasks).
+The tests count for themselves and print no number. They want a plain number, so a file that works it out when it
+is imported, which would be a program in disguise, does not pass.
 
 The least number of calls:
 - 2: one count, written to a new file or in place of a 0 at a line that is told. What is counted is spread over
@@ -107,10 +107,10 @@ def build(rng: Random, c: int) -> Draft:
     parts = [{"name": name, "kind": count.kind, "what": count.what} for name, count in zip(names, wanted, strict=True)]
     brief: dict[str, Any] = {"counts": parts}
     if c == 2:
-        brief["path"] = before.path(homes[0])
+        brief |= {"path": before.path(homes[0]), "line": f"{names[0]} = 0"}
         wordings = (
-            "In {path} set {name}, which is 0, to the number of {spoken}. Write it as a plain number.",
-            "Count the {spoken}. The line `{name} = 0` in {path} must hold that number, as a plain number.",
+            "In {path} change the line `{line}`: set it to the number of {spoken}. Write it as a plain number.",
+            "Count the {spoken}. The line `{line}` in {path} must hold that number, as a plain number.",
         )
     elif c == 3:
         wordings = (
@@ -139,10 +139,10 @@ def _new_file(rng: Random, before: Package, wanted: Sequence[Count], names: Sequ
     checks = [_claim(before, module, name, count) for name, count in zip(names, wanted, strict=True)]
     parts = [{"name": name, "kind": count.kind, "what": count.what} for name, count in zip(names, wanted, strict=True)]
     each = listed([f"{name} is the number of {count.spoken}" for name, count in zip(names, wanted, strict=True)])
-    brief = {"new_file": before.path(module), "counts": parts}
+    brief = {"path": before.path(module), "counts": parts}
     wordings = (
-        "Create {new_file} with what you count, as plain numbers: {each}.",
-        "Write a new file {new_file} that holds plain numbers: {each}.",
+        "Create {path} with what you count, as plain numbers: {each}.",
+        "Write a new file {path} that holds plain numbers: {each}.",
     )
     secrets = [[count.secret] for count in wanted] if len(wanted) > 1 else []
     text = rng.choice(wordings).format(**brief, each=each)
@@ -178,13 +178,13 @@ def operations(brief: Mapping[str, Any]) -> Reference:
     numbers = {}
     for count in brief["counts"]:
         numbers[count["name"]] = len(family.hits((yield family.search(needle(count))), line(count)))
-    if "new_file" in brief:
-        lines = "".join(f"{name} = {number}\n" for name, number in numbers.items())
-        yield family.write(brief["new_file"], f'"""{SUMMARY}"""\n\n{lines}')
+    if "line" in brief:
+        (name, number), *_ = numbers.items()
+        yield family.replace(brief["path"], brief["line"], f"{name} = {number}")
         return
     if "path" in brief:
-        for name, number in numbers.items():
-            yield family.replace(brief["path"], f"{name} = 0", f"{name} = {number}")
+        lines = "".join(f"{name} = {number}\n" for name, number in numbers.items())
+        yield family.write(brief["path"], f'"""{SUMMARY}"""\n\n{lines}')
         return
     common = next(iter(numbers)) if len(numbers) == 1 else "_COUNT"
     for path, place in family.hits((yield family.search(f"{common} = 0")), r"^(\w+) = 0$"):
@@ -196,8 +196,8 @@ def operations(brief: Mapping[str, Any]) -> Reference:
 def programs(brief: Mapping[str, Any]) -> Reference:
     """One program that counts in all files and writes a new file or all places."""
     counts = "".join(COUNT.format(name=count["name"], line=line(count)) for count in brief["counts"])
-    if "new_file" in brief:
-        record = RECORD_NEW.format(path=brief["new_file"], summary=SUMMARY)
+    if "path" in brief and "line" not in brief:
+        record = RECORD_NEW.format(path=brief["path"], summary=SUMMARY)
     else:
         record = RECORD_EVERYWHERE
     yield family.run_python(PROGRAM.format(counts=counts, record=record))

@@ -57,9 +57,10 @@ def build(rng: Random, c: int) -> Draft:
     new_file = uses == 0 and rng.random() < 0.5
     place = rng.choice(NEW_FILES) if new_file else target
 
+    *users, spare = rng.sample(others, uses + 1)
     use = cast(USE, word=words[-1], target=target, start=start, home=homes[0], constant=near)
     package = package.plus(homes[0], constants={near: rng.randint(2, 60)})
-    package = package.plus(rng.choice(others), use, imports=(homes[0], target))
+    package = package.plus(spare, use, imports=(homes[0], target))
 
     def state(holders: Sequence[str]) -> Package:
         """The package where these modules hold the constants."""
@@ -72,7 +73,6 @@ def build(rng: Random, c: int) -> Draft:
             made = made.plus(module, cast(USE, home=holders[at], **words_of), imports=(homes[at], target))
         return made
 
-    users = rng.sample(others, uses)
     before, after = state(homes), state([place] * count)
     checks: list[Check | Claim] = []
     for name, value, home in zip(names, values, homes, strict=True):
