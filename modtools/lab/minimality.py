@@ -55,7 +55,8 @@ def _ways(secret: Secret, path: str, lines: Sequence[Line]) -> list[list[Line]]:
     start = next(line.number for line in test if line.text.strip() == f"def test_{secret.tested}(self):")
     stop = next((line.number for line in test if line.number > start and "def test_" in line.text), len(test) + 1)
     values = [line for line in test[start : stop - 1] if "assertEqual" in line.text]
-    return [values, *([line] for line in module + test if re.search(secret.told_by, line.text))]
+    told = [[line] for line in module + test if re.search(secret.told_by, line.text)]
+    return [values, *told] if values else told  # a claim's test holds no values
 
 
 def one_search_shows(lines: Sequence[Line], wanted: Sequence[Line], known: str) -> bool:

@@ -27,22 +27,39 @@ class Check:
     name: str
     refused: str
 
+    @property
+    def statements(self) -> Sequence[str]:
+        """The test's lines."""
+        return ("with self.assertRaises((AttributeError, TypeError)):", f"    {self.module}.{self.refused}")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One more test, of what must hold after the change and no call of a definition shows.
+
+    Attributes:
+        module: whose test file it belongs to.
+        name: of the test method, without "test_".
+        statements: the test's lines; the module is imported under its name.
+    """
+
+    module: str
+    name: str
+    statements: Sequence[str]
+
 
 def tests_path(module: str) -> str:
     """Where the tests of a module lie in the workspace."""
     return f"tests/test_{module}.py"
 
 
-def unit_tests(package: Package, checks: Sequence[Check] = ()) -> dict[str, str]:
+def unit_tests(package: Package, checks: Sequence[Check | Claim] = ()) -> dict[str, str]:
     """Path -> text of one test file a module, and of `tests/__init__.py`; the package passes them all."""
     loaded = package.load()
     files = {"tests/__init__.py": f'"""Tests of the {package.name}."""\n'}
     for name, module in package.modules.items():
         methods = [_method(each.name, _value_lines(name, each, loaded[name])) for each in module.definitions]
-        for check in checks:
-            if check.module == name:
-                refusal = "with self.assertRaises((AttributeError, TypeError)):"
-                methods.append(_method(check.name, [refusal, f"    {name}.{check.refused}"]))
+        methods += [_method(check.name, check.statements) for check in checks if check.module == name]
         files[tests_path(name)] = (
             f'"""Tests of {package.name}.{name}."""\n\n'
             f"import unittest\n\nfrom {package.name} import {name}\n\n\n"
@@ -60,5 +77,5 @@ def _value_lines(module: str, definition: Definition, loaded: ModuleType) -> lis
     ]
 
 
-def _method(name: str, body: list[str]) -> str:
+def _method(name: str, body: Sequence[str]) -> str:
     return f"    def test_{name.lower()}(self):\n" + "".join(f"        {line}\n" for line in body)

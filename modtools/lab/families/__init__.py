@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from modtools.lab.families import add_function, fix_bug, rename, set_value, update_callers
+from modtools.lab.families import (
+    add_function,
+    change_condition,
+    count_and_record,
+    fix_bug,
+    move_constant,
+    rename,
+    set_value,
+    update_callers,
+)
 
 FAMILIES = {
     family.name: family
@@ -12,5 +21,11 @@ FAMILIES = {
         update_callers.FAMILY,
         fix_bug.FAMILY,
         add_function.FAMILY,
+        change_condition.FAMILY,
+        count_and_record.FAMILY,
+        move_constant.FAMILY,
     )
 }
+
+# No model of the kit is taught this family; what it is made of, the others teach.
+HELD_OUT = "move_constant"

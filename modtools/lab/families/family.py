@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from modtools.lab.packages import Package
-from modtools.lab.unit_tests import Check
+from modtools.lab.unit_tests import Check, Claim
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ from pathlib import Path
 
 for path in sorted(Path(".").rglob("*.py")):
     text = path.read_text()
-    if re.search(r"^def ({names})\\(", text, re.M):
+    if re.search(r"{pattern}", text, re.M):
         print("#", path.as_posix())
         print(text)
 """
@@ -93,7 +93,7 @@ class Draft:
     text: str
     brief: Mapping[str, Any]
     u: int = 1
-    checks: Sequence[Check] = ()
+    checks: Sequence[Check | Claim] = ()
     secrets: Sequence[Sequence[Secret]] = ()
 
 
@@ -168,8 +168,18 @@ def locate(brief: Mapping[str, Any], names: Sequence[str]) -> Generator[Step, st
 
 def look(brief: Mapping[str, Any], names: Sequence[str]) -> Generator[Step, str, dict[str, str]]:
     """Learn by one program which files define some functions, and their text: path -> text."""
-    program = SHOW_FILE.format(**brief) if "path" in brief else SHOW_FILES.format(names="|".join(names))
-    _, *parts = re.split(r"^# (\S+\.py)$", (yield run_python(program)), flags=re.MULTILINE)
+    program = SHOW_FILE.format(**brief) if "path" in brief else show_files(rf"^def ({'|'.join(names)})\(")
+    return shown_files((yield run_python(program)))
+
+
+def show_files(pattern: str) -> str:
+    """A program that prints every file of the workspace in which a line matches a regular expression."""
+    return SHOW_FILES.format(pattern=pattern)
+
+
+def shown_files(observation: str) -> dict[str, str]:
+    """What a program of `show_files` printed: path -> text."""
+    _, *parts = re.split(r"^# (\S+\.py)$", observation, flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
