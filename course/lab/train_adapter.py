@@ -13,9 +13,10 @@ what `modtools.models.adapter` reads.
 
 from __future__ import annotations
 
-import json
+import os
 import random
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -41,6 +42,7 @@ from modtools.surfaces import SURFACES, build_surface
 WINDOW = 8  # batches whose examples are sorted by length together
 WARM_UP_STEPS = 20
 CHECKPOINT_STEPS = 25
+HEAD_TOKENS = 48  # by which it is told whether two examples have one system message
 SINGLE_CALLS = 5  # every fifth example is a single call
 
 
@@ -100,28 +102,59 @@ def encode(prompter: Prompter, turns: Sequence[Sequence[Any]], end: int) -> tupl
 
 
 def batches(encoded: Sequence[tuple[list[int], list[bool]]], recipe: Recipe) -> list[list[int]]:
-    """Indices of examples: neighbours in length go together, within windows, in an order drawn from the seed."""
+    """Indices of examples: those with one beginning, and of them neighbours in length, go together.
+
+    That holds within windows of the order, which is drawn from the seed, as is the order of a window's batches.
+    """
     order, rng = list(range(len(encoded))), random.Random(recipe.seed)
     rng.shuffle(order)
     made = []
     for start in range(0, len(order), WINDOW * recipe.batch):
-        window = sorted(order[start : start + WINDOW * recipe.batch], key=lambda index: len(encoded[index][0]))
+        window = order[start : start + WINDOW * recipe.batch]
+        heads = Counter(_head(encoded[index]) for index in window)
+        rare = {head for head, many in heads.items() if many < recipe.batch}
+
+        def place(index: int) -> tuple[tuple[int, ...], int]:
+            head = _head(encoded[index])
+            return () if head in rare else head, len(encoded[index][0])
+
+        window.sort(key=place)
         parts = [window[i : i + recipe.batch] for i in range(0, len(window), recipe.batch)]
         rng.shuffle(parts)
         made += parts
     return made
 
 
+def _head(example: tuple[list[int], list[bool]]) -> tuple[int, ...]:
+    return tuple(example[0][:HEAD_TOKENS])
+
+
 def loss_of(network: Any, batch: Sequence[tuple[list[int], list[bool]]], dtype: torch.dtype) -> torch.Tensor:
-    """Mean cross-entropy over what is to be learnt."""
+    """Mean cross-entropy over what is to be learnt.
+
+    What all rows begin with, the system message with the tools above all, is read once: its keys and values serve
+    every row, and gradients flow back through them. That is the same loss for less work.
+    """
+    from transformers import DynamicCache
+
     width, device = max(len(ids) for ids, _ in batch), network.device
     ids = torch.tensor([row + [0] * (width - len(row)) for row, _ in batch], device=device)
     attended = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row, _ in batch], device=device)
     learnt = torch.tensor([row + [False] * (width - len(row)) for _, row in batch], device=device)
+    shared = len(os.path.commonprefix([row[:-2] for row, _ in batch]))  # something is left to read for every row
+    if any(any(row[: shared + 1]) for _, row in batch):  # nothing of it is learnt
+        shared = 0
     inner = network.get_base_model()
     with torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32):
-        hidden = inner.model(input_ids=ids, attention_mask=attended, use_cache=False).last_hidden_state
-        logits = inner.lm_head(hidden[:, :-1][learnt[:, 1:]])
+        cache = None
+        if shared:
+            cache = DynamicCache(config=inner.config)
+            inner.model(input_ids=ids[:1, :shared], past_key_values=cache, use_cache=True)
+            cache.batch_repeat_interleave(len(batch))
+        hidden = inner.model(
+            input_ids=ids[:, shared:], attention_mask=attended, past_key_values=cache, use_cache=bool(shared)
+        ).last_hidden_state
+        logits = inner.lm_head(hidden[:, :-1][learnt[:, shared + 1 :]])
     return torch.nn.functional.cross_entropy(logits.float(), ids[:, 1:][learnt[:, 1:]])
 
 

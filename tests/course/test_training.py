@@ -110,19 +110,28 @@ def test_slips_and_what_the_world_says_are_not_learnt(small):
     assert text == '{"name": "right"}<|im_end|>{"finish": true}<|im_end|>'
 
 
-def test_the_loss_is_the_mean_over_what_is_learnt_whatever_the_padding(small):
+@pytest.mark.parametrize("shared", [0, 1, 12])
+def test_the_loss_is_the_mean_over_what_is_learnt_whatever_the_padding_and_what_is_shared(small, shared):
     from peft import LoraConfig, get_peft_model
 
     model = small()
-    network = get_peft_model(model.network, LoraConfig(r=2, target_modules=["q_proj"], task_type="CAUSAL_LM")).eval()
-    rows = [([5, 6, 7, 8], [False, False, True, True]), ([9, 10, 11, 12, 13, 14], [False] * 5 + [True])]
-    expected = []
+    config = LoraConfig(r=2, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM", init_lora_weights=False)
+    network = get_peft_model(model.network, config).eval()
+    trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
+    beginning = list(range(20, 20 + shared))
+    rows = [([*beginning, 5, 6, 7, 8], [False] * (shared + 2) + [True] * 2),
+            ([*beginning, 9, 10, 11, 12, 13, 14], [False] * (shared + 5) + [True])]  # fmt: skip
+    losses = []
     for ids, learnt in rows:
         logits = model.network(torch.tensor([ids])).logits[0]
-        expected += [
+        losses += [
             torch.nn.functional.cross_entropy(logits[i - 1], torch.tensor(ids[i])) for i, on in enumerate(learnt) if on
         ]
-    torch.testing.assert_close(loss_of(network, rows, torch.float32), torch.stack(expected).mean())
+    expected = torch.stack(losses).mean()
+    got = loss_of(network, rows, torch.float32)
+    torch.testing.assert_close(got, expected)
+    for mine, plain in zip(torch.autograd.grad(got, trained), torch.autograd.grad(expected, trained), strict=True):
+        torch.testing.assert_close(mine, plain)
 
 
 def test_every_example_is_in_one_batch_and_neighbours_are_alike_in_length():
@@ -130,5 +139,8 @@ def test_every_example_is_in_one_batch_and_neighbours_are_alike_in_length():
     made = batches(encoded, Recipe(steps=25))
     assert sorted(index for batch in made for index in batch) == list(range(200))
     spread = [max(len(encoded[i][0]) for i in b) - min(len(encoded[i][0]) for i in b) for b in made]
-    assert sum(spread) / len(spread) < 250 and made == batches(encoded, Recipe(steps=25))
+    assert sum(spread) / len(spread) < 250
+    apart = [([i % 2] * 60 + [i], []) for i in range(64)]
+    assert all(len({apart[i][0][0] for i in batch}) == 1 for batch in batches(apart, Recipe(steps=8)))
+    assert made == batches(encoded, Recipe(steps=25))
     assert made != batches(encoded, Recipe(steps=25, seed=1))
