@@ -367,7 +367,7 @@ def test_a_handler_that_leaves_its_process_group_is_ended_all_the_same(handlers,
 
 def test_progress_without_end_does_not_keep_a_call_alive(handlers):
     told = []
-    execution = run_apart(handlers.tells_for_ever, takes_call=True, timeout_s=0.5, call=bound(progress=told.append))
+    execution = run_apart(handlers.tells_for_ever, takes_call=True, timeout_s=3.0, call=bound(progress=told.append))
     assert execution.failure.code == "timeout" and len(told) > 1
 
 
