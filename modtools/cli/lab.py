@@ -31,6 +31,9 @@ def run_command(
             help="embedded, embedded-base, scripted (plays the references), replay:DIR, or a hub id or folder."
         ),
     ] = "embedded",
+    registered: Annotated[
+        Path | None, typer.Option(help="Run this registered plan, and its sub-experiment with the injected fault.")
+    ] = None,
     preset: Annotated[str, typer.Option(help="quick: one task a stratum, one seed, a short budget.")] = "",
     surfaces: SurfacesOption = "coarse,fine,code",
     per_stratum: Annotated[int | None, typer.Option(help="Tasks a stratum; 3 where not given.")] = None,
@@ -49,9 +52,17 @@ def run_command(
 ) -> None:
     """Run the lab: every task on every surface. Stop it anywhere; the same command goes on."""
     from modtools.lab.plan import QUICK, Plan
-    from modtools.lab.reference_model import reference_model
-    from modtools.models import load_model
+    from modtools.lab.registration import read_registration
 
+    if registered and (preset, per_stratum, seeds, task_seed, temperature, inject_fault) != (
+        "",
+        None,
+        None,
+        0,
+        0.0,
+        False,
+    ):
+        raise UsageError("--registered says what is run; leave the preset, numbers, seeds and temperature to it")
     if preset not in ("", "quick"):
         raise UsageError(f"there is no preset {preset!r}; expected quick")
     if preset and (per_stratum, seeds) != (None, None):
@@ -63,16 +74,64 @@ def run_command(
     chosen = {"task_seed": task_seed, "temperature": temperature, "inject_fault": inject_fault}
     plan = replace(size, surfaces=_names(surfaces), **chosen)
     level = _level(sandbox)
+    registration = read_registration(registered) if registered else None
+    plan = registration.plan if registration else _sized(plan, model)
+    loaded = _loaded(model, plan, level, dtype=dtype, allow_download=allow_download)
+    if registration and loaded.digest != registration.data["pinned"]["model"]:
+        raise UsageError(f"{registered} is a plan for {registration.data['model']}, and --model {model} is another one")
+    _run_and_report(plan, loaded, out, level, json_file, registration)
+
+
+@app.command(
+    "preregister",
+    epilog="Example: modtools lab preregister --per-stratum 12 --seeds 5 --temperature 0.7 --out plans/lab2",
+)
+def preregister_command(
+    out: Annotated[Path, typer.Option(help="A new folder for the plan; commit it before the run.")],
+    model: Annotated[str, typer.Option(help="As for `lab run`.")] = "embedded",
+    per_stratum: Annotated[int, typer.Option(help="Tasks a stratum.")] = 12,
+    seeds: Annotated[int, typer.Option(help="Repetitions of each task on each surface.")] = 5,
+    fault_seeds: Annotated[int, typer.Option(help="Repetitions with the injected fault.")] = 1,
+    task_seed: Annotated[int, typer.Option(help="Seed from which the tasks are drawn.")] = 0,
+    temperature: Annotated[float, typer.Option(help="Of the sampling.")] = 0.7,
+    pilot: Annotated[Path | None, typer.Option(help="A pilot's run folder, on other tasks, for the power.")] = None,
+    sandbox: SandboxOption = "strongest",
+    json_file: JsonOption = None,
+) -> None:
+    """Write down tasks, hypotheses, tests and seeds before the data; `lab run --registered` then follows the plan."""
+    from modtools.lab.plan import Plan
+    from modtools.lab.registration import register
+    from modtools.lab.run import read_run
+
+    plan = _sized(Plan(per_stratum=per_stratum, seeds=seeds, task_seed=task_seed, temperature=temperature), model)
+    level = _level(sandbox)
+    manifest, records = read_run(pilot) if pilot else ({"pinned": {"tasks": {}}}, [])
+    loaded = _loaded(model, plan, level)
+    made = register(plan, loaded, out, level, records, list(manifest["pinned"]["tasks"]), fault_seeds)
+    for each in made.data["power"]:
+        power = each["why"] if each["power"] is None else f"{each['power']:.2f}"
+        print(f"power for {each['hypothesis']} with {each['tasks']} tasks, {each['seeds']} seeds: {power}")
+    print(f"registered in {out}, hash {made.hash}")
+    print("Commit the folder now, then: modtools lab run --registered " f"{out} --out RUN")  # fmt: skip
+    write_json(
+        json_file, {"hash": made.hash, "power": made.data["power"], "seeds_for_power": made.data["seeds_for_power"]}
+    )
+
+
+def _sized(plan: Any, model: str) -> Any:
+    """The plan; a script's tokens are short pieces, so its programs need more of them than a model's would."""
+    return replace(plan, budget=replace(plan.budget, reply_tokens=4000)) if model == "scripted" else plan
+
+
+def _loaded(model: str, plan: Any, level: str, **asked: Any) -> Any:
+    from modtools.lab.reference_model import reference_model
+    from modtools.models import load_model
+
     if model == "scripted":
-        if dtype or allow_download:
+        if any(asked.values()):
             raise UsageError("--model scripted plays the references; it takes neither --dtype nor --allow-download")
-        # A script's tokens are short pieces, so its programs need more of them than a model's would.
-        plan = replace(plan, budget=replace(plan.budget, reply_tokens=4000))
-        loaded = reference_model(plan, level)
-    else:
-        asked = {"dtype": dtype, "allow_download": allow_download}
-        loaded = load_model(model, **{name: value for name, value in asked.items() if value})
-    _run_and_report(plan, loaded, out, level, json_file)
+        return reference_model(plan, level)
+    return load_model(model, **{name: value for name, value in asked.items() if value})
 
 
 @app.command("report", epilog="Example: modtools lab report runs/quick")
@@ -132,13 +191,20 @@ def check_command(
         raise typer.Exit(EXIT_FOUND)
 
 
-def _run_and_report(plan: Any, model: Any, out: Path, level: str, json_file: Path | None) -> None:
+def _run_and_report(
+    plan: Any, model: Any, out: Path, level: str, json_file: Path | None, registration: Any = None
+) -> None:
+    from modtools.lab.findings import FAULT_FOLDER
     from modtools.lab.progress import shown_progress
     from modtools.lab.run import read_run, run
 
     try:
         with shown_progress() as show:
-            run(plan, model, out, level, show)
+            run(plan, model, out, level, show, registration)
+        if registration:
+            print("now the same tasks with the injected fault")
+            with shown_progress() as show:
+                run(registration.fault_plan, model, out / FAULT_FOLDER, level, show)
     except KeyboardInterrupt:
         print(f"stopped; what has ended is in {out}, and the same command goes on from there")
         raise typer.Exit(EXIT_STOPPED) from None
@@ -149,10 +215,11 @@ def _report(folder: Path, manifest: dict, records: list, json_file: Path | None)
     from rich.console import Console
     from rich.table import Table
 
+    from modtools.lab.findings import findings
     from modtools.lab.report import finding, success_table, summary, write_report
 
     path = write_report(folder, manifest, records)
-    data = summary(manifest, records)
+    data = summary(manifest, records) | findings(folder, manifest, records)
     header, rows = success_table(data)
     table = Table(*header, title=f"{manifest['model']['name']}: episodes solved, with 95 % intervals")
     for row in rows:
@@ -160,6 +227,8 @@ def _report(folder: Path, manifest: dict, records: list, json_file: Path | None)
     console = Console()
     console.print(table)
     console.print(finding(data), highlight=False)
+    if data["registration"]:
+        console.print(", ".join(f"{n}: {h['verdict']}" for n, h in data["hypotheses"].items()), highlight=False)
     print(f"sandbox {manifest['pinned']['sandbox_level']}; report: {path}")
     write_json(json_file, data)
 

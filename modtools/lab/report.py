@@ -11,6 +11,7 @@ from typing import Any
 from modtools.contract import Stage
 from modtools.errors import RecordError
 from modtools.lab import metrics
+from modtools.lab.findings import findings, findings_text
 from modtools.lab.metrics import Record
 from modtools.lab.report_figures import cost_figure, death_figure, success_figure
 from modtools.pipeline import FAILURES
@@ -40,7 +41,6 @@ def summary(manifest: Mapping[str, Any], records: Sequence[Record]) -> dict[str,
         "model": manifest["model"]["name"],
         "episodes": len(records),
         "success": {name: cells(name) for name in surfaces},
-        "hypotheses": {},  # tested only in a run with a registered plan
         "calls": {name: asdict(metrics.mean(of[name], lambda r: r["calls"])) for name in surfaces},
         "tokens": {name: asdict(metrics.mean(of[name], metrics.total_tokens)) for name in surfaces},
         "token_parts": {name: metrics.token_parts(of[name]) for name in surfaces},
@@ -61,12 +61,13 @@ def write_report(folder: Path, manifest: Mapping[str, Any], records: Sequence[Re
     """
     folder = Path(folder)
     data = summary(manifest, records)
+    found = findings(folder, manifest, records)
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     pictures = []
     for name, figure in (("success", success_figure(data)), ("died", death_figure(data)), ("cost", cost_figure(data))):
         figure.save(folder / "figures" / f"{name}.png")
         pictures.append(figure.markdown(f"figures/{name}.png"))
-    text = _markdown(manifest, records, data, pictures)
+    text = _markdown(manifest, records, data, pictures, found)
     write_whole(folder / "report.md", text)
     write_whole(folder / "report.html", _html(text))
     return folder / "report.md"
@@ -90,7 +91,7 @@ def finding(data: Mapping[str, Any]) -> str:
     best = max(cell["all"]["value"] for cell in data["success"].values())
     if best > _NO_SKILL:
         shares = ", ".join(f"{name} {cell['all']['value']:.2f}" for name, cell in data["success"].items())
-        return f"Success by surface: {shares}. No hypothesis was registered, so none is tested here."
+        return f"Success by surface: {shares}."
     deaths = {
         (name, stage): e["value"] or 0.0 for name, shares in data["died_at"].items() for stage, e in shares.items()
     }
@@ -106,7 +107,13 @@ def finding(data: Mapping[str, Any]) -> str:
     )
 
 
-def _markdown(manifest: Mapping[str, Any], records: Sequence[Record], data: dict[str, Any], pictures: list[str]) -> str:
+def _markdown(
+    manifest: Mapping[str, Any],
+    records: Sequence[Record],
+    data: dict[str, Any],
+    pictures: list[str],
+    found: Mapping[str, Any],
+) -> str:
     model, made, pinned = manifest["model"], manifest["made"], manifest["pinned"]
     info = ", ".join(f"{k} {v}" for k, v in model["info"].items() if isinstance(v, (str, int, float)))
     notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in model["info"].get("notes", []))
@@ -125,13 +132,15 @@ def _markdown(manifest: Mapping[str, Any], records: Sequence[Record], data: dict
         f"Model: {model['name']} ({info}). {notes}".strip(),
         f"{len(records)} episodes: {len(pinned['tasks'])} tasks, surfaces {', '.join(data['success'])}, "
         f"{pinned['plan']['seeds']} seed(s), temperature {pinned['plan']['temperature']}, "
-        f"sandbox {pinned['sandbox_level']}. Exploratory: no plan was registered before the run.",
+        f"sandbox {pinned['sandbox_level']}. "
+        f"{'Confirmatory' if found['confirmatory'] else 'Exploratory'}; see the hypotheses below.",
         f"**{finding(data)}**",
         "## Success",
         "Share of episodes in which the task's own tests pass afterwards. Intervals are 95 %; c is the number of "
         "calls a reference needs on the fine surface.",
         _table(header, rows),
         pictures[0],
+        findings_text(found),
         "## Where calls die",
         "Share of requests that end in each stage. Intervals draw whole tasks with replacement.",
         _table(["surface", *metrics.STAGES], died),

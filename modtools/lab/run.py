@@ -21,9 +21,10 @@ from modtools.contract import digest
 from modtools.errors import RecordError
 from modtools.lab.episode import run_group
 from modtools.lab.plan import Plan, differences, manifest_of, setting_of
+from modtools.lab.registration import NAME, Registration
 from modtools.models import Model
 from modtools.pipeline import AuditLog
-from modtools.records import append_line, read_json, read_lines, write_json
+from modtools.records import append_line, read_json, read_lines, write_json, write_whole
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ def run(
     out: Path,
     sandbox_level: str,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    registration: Registration | None = None,
 ) -> list[dict[str, Any]]:
     """Run what is missing of a plan.
 
@@ -62,6 +64,7 @@ def run(
         out: the run folder; made, or resumed where it holds the same plan.
         sandbox_level: a level of modtools.sandbox.
         on_progress: told where the run stands.
+        registration: what the plan was registered as, before this run; the folder gets a copy of it.
 
     Returns:
         All episode records, in the plan's order. A KeyboardInterrupt stops it at once and loses nothing on file.
@@ -72,7 +75,11 @@ def run(
     out = Path(out)
     setting = setting_of(plan, model, sandbox_level)
     manifest = manifest_of(plan, setting, model)
+    if registration:
+        manifest |= {"confirmatory": True, "registration": registration.note()}
     with _locked(out):
+        if registration:
+            write_whole(out / NAME, (registration.folder / NAME).read_bytes())
         _pin(out, manifest)
         episodes = out / "episodes.jsonl"
         records = {key_of(record): record for record in _read_episodes(out, manifest)}

@@ -187,7 +187,7 @@ def test_the_logistic_check_finds_the_interaction_and_names_separation():
     assert check.outcome == "fitted" and check.low > 0 and check.p < 0.05 and check.tasks == 50
     always = [{**r, "success": True} if r["surface"] == "code" else r for r in records]
     assert gee_check(always).outcome == "separated" and gee_check(always).value is None
-    with pytest.raises(RecordError, match="no episodes"):
+    with pytest.raises(RecordError, match="was not run"):
         gee_check([r for r in records if r["surface"] != "code"])
 
 

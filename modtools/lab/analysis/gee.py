@@ -55,7 +55,7 @@ def gee_check(records: Sequence[Mapping[str, Any]], one: str = "code", reference
         }
     )
     if set(data["one"]) != {0, 1}:
-        raise RecordError(f"the check compares {one} with {reference}, and one of them has no episodes")
+        raise RecordError(f"it compares {one} with {reference}, and one of them was not run")
     size = (len(data), data["task"].nunique())
     if any(len(set(part)) < 2 for _, part in data.groupby("one")["y"]):
         return GeeCheck("separated", None, None, None, None, *size)

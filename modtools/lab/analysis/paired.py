@@ -146,7 +146,8 @@ def _hc3(c: np.ndarray, residuals: np.ndarray) -> float:
     centred = c - c.mean()
     square = float((centred**2).sum())
     leverage = 1 / len(c) + centred**2 / square
-    return float(np.sqrt(((centred * residuals / (1 - leverage)) ** 2).sum()) / square)
+    slack = np.maximum(1 - leverage, 1e-9)  # of a task that the line must pass through
+    return float(np.sqrt(((centred * residuals / slack) ** 2).sum()) / square)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
