@@ -21,7 +21,7 @@ from random import Random
 from typing import Any
 
 from modtools.lab.families import family
-from modtools.lab.families.counted import CONSTANTS, FUNCTIONS, LINES, USES, Count, Words, line, needle, plant
+from modtools.lab.families.counted import CONSTANTS, FUNCTIONS, USES, Count, Words, line, needle, plant
 from modtools.lab.families.family import Draft, Family, Reference, Secret, listed
 from modtools.lab.packages import Module, Package
 from modtools.lab.unit_tests import Claim
@@ -72,10 +72,8 @@ def build(rng: Random, c: int) -> Draft:
     words = Words(rng)
     wanted: list[Count] = []
     for kind in rng.sample([FUNCTIONS, FUNCTIONS, CONSTANTS, USES], counts):
-        package, count = plant(package, words, kind)
+        package, count = plant(package, words, kind, taken=[count.secret.module for count in wanted])
         wanted.append(count)
-    if len({count.secret.module for count in wanted}) < counts:
-        return build(rng, c)
     names = [f"{name}_COUNT" for name in rng.sample(NAMES, counts)]
     if not places or (c == 2 and rng.random() < 0.5):
         return _new_file(rng, package, wanted, names)

@@ -36,10 +36,10 @@ MOULDS = {
         ("(1)", "(20)"),
     ),
     CONSTANTS: (
-        "{word}_share",
-        "def {word}_share({value}):\n"
-        '    """Return {value} as many times as the setting says."""\n'
-        "    return {value} * {constant}",
+        "{word}_excess",
+        "def {word}_excess({value}):\n"
+        '    """Return how far {value} exceeds the setting."""\n'
+        "    return {value} - {constant}",
         ("(1)", "(20)"),
     ),
     USES: (
@@ -109,8 +109,12 @@ def line(count: Mapping[str, str]) -> str:
     return LINES[count["kind"]].format(what=re.escape(count["what"]))
 
 
-def plant(package: Package, words: Words, kind: str) -> tuple[Package, Count]:
-    """The package with things to count in three to five modules, and look-alikes in two."""
+def plant(package: Package, words: Words, kind: str, taken: Sequence[str]) -> tuple[Package, Count]:
+    """The package with things to count in three to five modules, and look-alikes in two.
+
+    The count's secret lies in none of the modules `taken`, two at most, and as late in the order of paths as can
+    be, for a search that is cut off shows what comes first.
+    """
     rng = words.rng
     home, *others = package.modules
     if kind == FUNCTIONS:
@@ -139,7 +143,7 @@ def plant(package: Package, words: Words, kind: str) -> tuple[Package, Count]:
             )
     for module in rng.sample(others, 2):
         package = _look_alike(package, words, kind, what, module, things.pop())
-    last, name, constant = max(planted)
+    last, name, constant = max(each for each in planted if each[0] not in taken)
     told_by = rf"\b(test_)?{name}\b" if kind == FUNCTIONS else rf"{constant}\b"
     return package, Count(kind, what, Secret(last, told_by, name))
 
