@@ -684,9 +684,8 @@ for kind, name in WAYS.items():
     print(f"{kind:10} {told.observation.text}")
 
 # %% [markdown] id="three-noes-after"
-# For a *resource* the last two words may have to fall together. Whoever may not know that a file exists must not learn it
-# from the wording of a refusal: the workspace gives a missing and a forbidden path one observation, where the host asks
-# for that.
+# For a *resource*, missing and forbidden may have to look alike. Whoever may not know that a file exists must not learn it
+# from the wording of a refusal: where the host asks for that, the workspace answers both in the same words.
 
 # %% [markdown] id="swap"
 # ## Between check and use
