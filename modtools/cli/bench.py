@@ -106,6 +106,28 @@ def pipeline_command(
     write_json(json_file, data)
 
 
+@app.command("lab", epilog="Example: modtools bench lab --per-stratum 2 --dtype float32 --json lab.json")
+def lab_command(
+    per_stratum: Annotated[int, typer.Option(min=1, help="Tasks a stratum, each on three surfaces.")] = 3,
+    model: Annotated[str, typer.Option(help="embedded, embedded-base, or a hub id or folder.")] = "embedded",
+    dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16; chosen by a probe where empty.")] = "",
+    clock: ClockOption = Clock.WALL,
+    json_file: JsonOption = None,
+) -> None:
+    """Measure episodes a minute beside transformers' generate, one by one and in batches of 16, on the same episodes."""
+    _checkout()
+    from modtools.models import load_model
+    from modtools.models.huggingface import HuggingFaceModel
+
+    loaded = load_model(model, **({"dtype": dtype} if dtype else {}))
+    if not isinstance(loaded, HuggingFaceModel):
+        raise UsageError(f"--model {model}: expected one that runs here through transformers")
+    with _bar("episodes") as show:
+        data = importlib.import_module("bench.lab").measure(loaded, per_stratum, clock=clock.value, progress=show)
+    _print(importlib.import_module("bench.tables").lab_table(data))
+    write_json(json_file, data)
+
+
 def _some_of(known: Iterable[str], given: str, option: str) -> list[str]:
     """The names in a list with commas, in the order in which they are known."""
     names = {name.strip() for name in given.split(",")}

@@ -80,7 +80,10 @@ def findings_text(found: Mapping[str, Any]) -> str:
         p, power = (f"{each[key]:.2g}" if each[key] is not None else "none" for key in ("p_holm", "power"))
         verdict = each["verdict"] if effect else f"{each['verdict']}: {each['why']}"
         rows.append(f"| {name} | {each['claim']} | {each['estimand']} | {shown} | {p} | {power} | {verdict} |")
-    head = ["| | claim | estimand | estimate (95 %) | Holm's p | power | verdict |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    head = [
+        "| | claim | estimand | estimate (95 %) | Holm's p | power | verdict |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
     parts = ["## Hypotheses", kind]
     if found["registration"]:
         note = found["registration"]

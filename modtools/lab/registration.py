@@ -182,7 +182,11 @@ def _markdown(data: Mapping[str, Any]) -> str:
         f"{plan['temperature']:g}. The sub-experiment with the injected fault: the same tasks, {data['fault_seeds']} seed(s).",
         "## Hypotheses",
         "\n".join(
-            ["| | claim | estimand | predicted sign | smallest effect of interest |", "| --- | --- | --- | --- | --- |", *rows]
+            [
+                "| | claim | estimand | predicted sign | smallest effect of interest |",
+                "| --- | --- | --- | --- | --- |",
+                *rows,
+            ]
         ),
         "## Rules",
         "\n".join(f"- *{name}*: {text}." for name, text in data["rules"].items()),

@@ -97,6 +97,20 @@ def decode_table(data: dict[str, Any]) -> Table:
     return table
 
 
+def lab_table(data: dict[str, Any]) -> Table:
+    """One row an arm."""
+    settings = data["settings"]
+    columns = ("arm", "episodes a minute", "seconds", "calls", "tokens read", "tokens written", "same replies")
+    title = f"{settings['episodes']} episodes of {settings['model']}, {settings['dtype']}"
+    table = Table(*columns, title=f"{title}: {1 / data['ratio']:.1f} times as fast as one by one, "
+                  f"{1 / data['ratio_to_batches']:.1f} times as in batches of 16")  # fmt: skip
+    for name, arm in data["arms"].items():
+        read = arm["tokens_of_prompts"] - arm["tokens_not_read_anew"]
+        numbers = (arm["episodes_a_minute"], arm["seconds"], arm["turns"], read, arm["tokens_written"])
+        table.add_row(name, *map(_number, numbers), f"{arm['same_replies']:.0%}")
+    return table
+
+
 def pipeline_tables(data: dict[str, Any]) -> Iterator[Table]:
     """What a call costs in each arm, how that compares, where the audited call's time goes, and what it leaves."""
     clock = {"wall": "wall time", "cpu": "processor time"}[data["settings"]["clock"]]

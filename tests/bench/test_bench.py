@@ -8,13 +8,15 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from bench import decode, engines, mask, pipeline, sample, tables, vocabularies
+from bench import decode, engines, lab, mask, pipeline, sample, tables, vocabularies
 from modtools.errors import MissingPieceError, ModtoolsError
+from modtools.lab.episode import Budget
 from modtools.pipeline import Step
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -206,3 +208,46 @@ def test_outside_a_checkout_it_says_what_to_do(tmp_path, command):
         [sys.executable, "-c", code, "bench", command], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 2 and "clone" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A small network with random weights behind the embedded model's tokenizer."""
+    import torch
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    from modtools.models.fetch import fetch, model_path
+    from modtools.models.huggingface import HuggingFaceModel
+
+    fetch()
+    tokenizer = AutoTokenizer.from_pretrained(model_path())
+    torch.manual_seed(1)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=6,
+        num_key_value_heads=2, max_position_embeddings=8192, initializer_range=0.4,
+        eos_token_id=tokenizer.convert_tokens_to_ids("<|im_end|>"),
+    )  # fmt: skip
+    info = {"context_tokens": 8192, "dtype": "float32"}
+    return HuggingFaceModel(LlamaForCausalLM(config).eval(), tokenizer, "small", "0", info)
+
+
+def test_the_labs_arms_run_the_same_episodes_and_write_the_same_replies(small):
+    data = lab.measure(small, per_stratum=1, budget=Budget(reply_tokens=8, failures_in_a_row=2))
+    assert list(data["arms"]) == ["lockstep", "batches", "one by one"] and data["settings"]["episodes"] == 15
+    seconds = {name: arm["seconds"] for name, arm in data["arms"].items()}
+    assert data["ratio"] == pytest.approx(seconds["lockstep"] / seconds["one by one"])
+    assert data["ratio_to_batches"] == pytest.approx(seconds["lockstep"] / seconds["batches"])
+    assert all(arm["same_replies"] == 1 and arm["turns"] >= 30 for arm in data["arms"].values())
+    kept = {name: arm["tokens_not_read_anew"] for name, arm in data["arms"].items()}
+    assert kept["lockstep"] > 0.6 * data["arms"]["lockstep"]["tokens_of_prompts"] and kept["batches"] == 0
+
+
+def test_a_lab_arm_with_other_replies_is_an_error(small, monkeypatch):
+    true = lab.PlainGenerate._generation
+
+    def wrong(self, *given):
+        return replace(true(self, *given), text="something else")
+
+    monkeypatch.setattr(lab.PlainGenerate, "_generation", wrong)
+    with pytest.raises(ModtoolsError, match="different replies"):
+        lab.measure(small, per_stratum=1, budget=Budget(reply_tokens=8, failures_in_a_row=1))
