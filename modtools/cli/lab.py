@@ -28,7 +28,8 @@ def run_command(
     model: Annotated[
         str,
         typer.Option(
-            help="embedded, embedded-base, scripted (plays the references), replay:DIR, or a hub id or folder."
+            help="embedded, embedded-base, scripted (plays the references), replay:DIR, server:URL, or a hub id or "
+            "folder."
         ),
     ] = "embedded",
     registered: Annotated[
@@ -43,6 +44,8 @@ def run_command(
     inject_fault: Annotated[
         bool, typer.Option("--inject-fault", help="The first call of each episode that changes something fails.")
     ] = False,
+    server_model: Annotated[str, typer.Option(help="Its name there, where server:URL offers several.")] = "",
+    tokenizer: Annotated[str, typer.Option(help="Folder or hub id of the tokenizer of a model on a server.")] = "",
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16; chosen by a probe where empty.")] = "",
     allow_download: Annotated[
         bool, typer.Option(help="A hub id that is not in the local cache may be fetched.")
@@ -76,7 +79,8 @@ def run_command(
     level = _level(sandbox)
     registration = read_registration(registered) if registered else None
     plan = registration.plan if registration else _sized(plan, model)
-    loaded = _loaded(model, plan, level, dtype=dtype, allow_download=allow_download)
+    asked = {"dtype": dtype, "allow_download": allow_download, "model": server_model, "tokenizer": tokenizer}
+    loaded = _loaded(model, plan, level, **asked)
     if registration and loaded.digest != registration.data["pinned"]["model"]:
         raise UsageError(f"{registered} is a plan for {registration.data['model']}, and --model {model} is another one")
     _run_and_report(plan, loaded, out, level, json_file, registration)
@@ -129,7 +133,7 @@ def _loaded(model: str, plan: Any, level: str, **asked: Any) -> Any:
 
     if model == "scripted":
         if any(asked.values()):
-            raise UsageError("--model scripted plays the references; it takes neither --dtype nor --allow-download")
+            raise UsageError("--model scripted plays the references; it takes no --dtype, --tokenizer and the like")
         return reference_model(plan, level)
     return load_model(model, **{name: value for name, value in asked.items() if value})
 

@@ -178,6 +178,8 @@ def _decoding(plan: Plan) -> dict[str, Any]:
 def _schema_tokens(model: Model, surfaces: Mapping[str, Surface]) -> dict[str, int]:
     if "count" in model.capabilities:
         return {name: schema_tokens(model, surface) for name, surface in surfaces.items()}
+    if not hasattr(model, "manifest"):
+        raise UsageError(f"{model.name} cannot count tokens, and the lab splits costs into parts: name its --tokenizer")
     recorded = model.manifest["pinned"]["surfaces"]  # a replay counts no tokens: its recording holds them
     return {name: recorded[name]["schema_tokens"] for name in surfaces}
 

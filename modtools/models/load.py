@@ -16,14 +16,14 @@ def load_model(spec: str, **options: Any) -> Model:
 
     Args:
         spec: "embedded" (with the tool-use adapter, where one is shipped); "embedded-base" (without); "scripted";
-            "replay:RUN_DIR"; or the folder or hub id of a causal language model.
+            "replay:RUN_DIR"; "server:URL" of an OpenAI-compatible server; or the folder or hub id of a causal language model.
         options: of the backend: device and dtype (embedded, hugging face), adapter (embedded), revision and allow_download
-            (hugging face), script, name and context_tokens (scripted).
+            (hugging face), model, tokenizer, context_tokens, at_once and timeout_s (server), script, name and context_tokens (scripted).
 
     Raises:
         MissingPieceError, UsageError, RecordError: as the backend says.
     """
-    # Backends are imported where they are wanted: only two of the four need torch.
+    # Backends are imported where they are wanted: only two of the five need torch.
     if spec in ("embedded", "embedded-base"):
         from modtools.models.adapter import read_adapter
         from modtools.models.embedded import load_embedded
@@ -39,6 +39,10 @@ def load_model(spec: str, **options: Any) -> Model:
         from modtools.models.replay import ReplayModel
 
         return _call(ReplayModel, spec, options, Path(spec.removeprefix("replay:")))
+    if spec.startswith("server:"):
+        from modtools.models.server import ServerModel
+
+        return _call(ServerModel, spec, options, spec.removeprefix("server:"))
     from modtools.models.huggingface import load_huggingface
 
     return _call(load_huggingface, spec, options, spec)
