@@ -127,15 +127,15 @@ def _sized(plan: Any, model: str) -> Any:
     return replace(plan, budget=replace(plan.budget, reply_tokens=4000)) if model == "scripted" else plan
 
 
-def _loaded(model: str, plan: Any, level: str, **asked: Any) -> Any:
+def _loaded(spec: str, plan: Any, level: str, **asked: Any) -> Any:
     from modtools.lab.reference_model import reference_model
     from modtools.models import load_model
 
-    if model == "scripted":
+    if spec == "scripted":
         if any(asked.values()):
-            raise UsageError("--model scripted plays the references; it takes no --dtype, --tokenizer and the like")
+            raise UsageError("--model scripted plays the references; it takes neither --dtype nor any other option of a model")
         return reference_model(plan, level)
-    return load_model(model, **{name: value for name, value in asked.items() if value})
+    return load_model(spec, **{name: value for name, value in asked.items() if value})
 
 
 @app.command("report", epilog="Example: modtools lab report runs/quick")
