@@ -104,7 +104,7 @@ def preregister_command(
 ) -> None:
     """Write down tasks, hypotheses, tests and seeds before the data; `lab run --registered` then follows the plan."""
     from modtools.lab.plan import Plan
-    from modtools.lab.registration import register
+    from modtools.lab.registration import power_lines, register
     from modtools.lab.run import read_run
 
     plan = _sized(Plan(per_stratum=per_stratum, seeds=seeds, task_seed=task_seed, temperature=temperature), model)
@@ -112,9 +112,8 @@ def preregister_command(
     manifest, records = read_run(pilot) if pilot else ({"pinned": {"tasks": {}}}, [])
     loaded = _loaded(model, plan, level)
     made = register(plan, loaded, out, level, records, list(manifest["pinned"]["tasks"]), fault_seeds)
-    for each in made.data["power"]:
-        power = each["why"] if each["power"] is None else f"{each['power']:.2f}"
-        print(f"power for {each['hypothesis']} with {each['tasks']} tasks, {each['seeds']} seeds: {power}")
+    for line in power_lines(made.data):
+        print(line)
     print(f"registered in {out}, hash {made.hash}")
     print("Commit the folder now, then: modtools lab run --registered " f"{out} --out RUN")  # fmt: skip
     write_json(
@@ -133,7 +132,9 @@ def _loaded(spec: str, plan: Any, level: str, **asked: Any) -> Any:
 
     if spec == "scripted":
         if any(asked.values()):
-            raise UsageError("--model scripted plays the references; it takes neither --dtype nor any other option of a model")
+            raise UsageError(
+                "--model scripted plays the references; it takes neither --dtype nor any other option of a model"
+            )
         return reference_model(plan, level)
     return load_model(spec, **{name: value for name, value in asked.items() if value})
 

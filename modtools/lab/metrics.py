@@ -64,12 +64,12 @@ def success(records: Sequence[Record]) -> Estimate:
 
 def mean(records: Sequence[Record], of: Callable[[Record], float]) -> Estimate:
     """Mean over episodes of a quantity, with a bootstrap over tasks."""
-    return _ratio(records, of, lambda r: 1.0)
+    return ratio(records, of, lambda r: 1.0)
 
 
 def stage_shares(records: Sequence[Record]) -> dict[str, Estimate]:
     """For each stage, the share of requests that died there; bootstrap over tasks."""
-    return {stage: _ratio(records, lambda r, s=stage: r["stages"].get(s, 0), lambda r: r["calls"]) for stage in STAGES}
+    return {stage: ratio(records, lambda r, s=stage: r["stages"].get(s, 0), lambda r: r["calls"]) for stage in STAGES}
 
 
 def token_parts(records: Sequence[Record]) -> dict[str, float]:
@@ -91,8 +91,11 @@ def total_tokens(record: Record) -> float:
     return float(sum(record["tokens"].values()))
 
 
-def _ratio(records: Sequence[Record], above: Callable[[Record], float], below: Callable[[Record], float]) -> Estimate:
-    """Sum of `above` over sum of `below`, with a percentile bootstrap that draws tasks with replacement."""
+def ratio(records: Sequence[Record], above: Callable[[Record], float], below: Callable[[Record], float]) -> Estimate:
+    """Sum of `above` over sum of `below`, with a percentile bootstrap that draws tasks with replacement.
+
+    The value is None where `below` sums to 0.
+    """
     tasks = sorted({r["task"] for r in records})
     index = {task: i for i, task in enumerate(tasks)}
     sums = np.zeros((len(tasks), 2))

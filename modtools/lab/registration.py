@@ -17,15 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from modtools.contract import digest
-from modtools.errors import RecordError
-from modtools.lab.analysis import HYPOTHESES
-from modtools.lab.analysis.power import least_seeds
+from modtools.errors import RecordError, UsageError
+from modtools.lab.analysis.by_task import DIFFERENCE, pair
+from modtools.lab.analysis.hypotheses import HYPOTHESES, Hypothesis
+from modtools.lab.analysis.power import SLOPE, Design, fewest_seeds, power_by_seeds
 from modtools.lab.plan import Plan, differences, manifest_of, plan_of, setting_of
 from modtools.models import Model
 from modtools.records import read_json, write_whole
 
 NAME = "registration.json"
 WANTED_POWER = 0.8
+MOST_SEEDS = 10
+SMALLEST = {"H1": 0.04, "H2": 10.0, "H3": 0.1, "H4": 0.05}
+"""The smallest effects of interest: H1 share of successes a call, H2 tokens a task, H3 share, H4 log ratio a call."""
 
 # What of a manifest's pinned part a registration holds; the rest says where it ran, and may differ.
 _REGISTERED = ("plan", "model", "decoding", "surfaces", "policy", "tasks")
@@ -37,6 +41,7 @@ RULES = {
     "multiplicity": "Holm over H1 to H4; a hypothesis that cannot be tested stays in the family",
     "separation": "where a surface always or never succeeds, the logistic check is reported as separated, and the slope "
     "of per-task differences stands alone",
+    "power": "of each test at the smallest effect of interest, at the level 0.05 / 4 that Holm asks of the first",
     "costs": "code a + b u + g log(c / u), fine a + b c + d c^2, in total tokens a task; c* with a percentile interval "
     "over tasks, or no crossover in range where the slope of the difference on c is not told from 0",
     "exclusions": "none; an episode that ends by its budget or a full context has failed",
@@ -104,26 +109,48 @@ def register(
     pinned = manifest_of(plan, setting_of(plan, model, sandbox_level), model)["pinned"]
     if shared := sorted(set(pilot_tasks) & set(pinned["tasks"])):
         raise RecordError(f"the pilot was run on tasks of the plan, such as {shared[0]}; give another --task-seed")
-    family = [each for each in HYPOTHESES if not each.faulted]
-    seeds, tried = least_seeds(pilot, family, len(pinned["tasks"]), wanted=WANTED_POWER) if pilot else (None, [])
+    power = [_power(each, pilot, plan.per_stratum) for each in HYPOTHESES if not each.injected] if pilot else []
+    enough = [each["fewest_seeds"] for each in power if not each["why"]]
     data = {
         "pinned": json.loads(json.dumps({name: pinned[name] for name in _REGISTERED})),
         "model": model.name,
         "fault_seeds": fault_seeds,
         "hypotheses": [
-            {name: getattr(each, name) for name in ("name", "claim", "estimand", "predicted", "smallest")}
+            {"name": each.name, "claim": each.claim, "estimand": estimand(each), "predicted": each.predicted}
             for each in HYPOTHESES
         ],
+        "smallest": SMALLEST,
         "rules": RULES,
         "pilot_tasks": sorted(pilot_tasks),
-        "power": [asdict(each) for each in tried],
-        "seeds_for_power": seeds,
+        "power": power,
+        "seeds_for_power": max(enough) if enough and None not in enough else None,
         "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
     write_whole(out / NAME, json.dumps(data, indent=2) + "\n")
     write_whole(out / "registration.md", _markdown(data))
     write_whole(out / "registration.sha256", f"{digest(data)}\n")
     return read_registration(out)
+
+
+def estimand(each: Hypothesis) -> str:
+    """What a hypothesis estimates, in words."""
+    names = {"call_tokens": "call overhead, tokens", "recovered_share": "recovery after the injected fault"}
+    what = names.get(each.quantity.__name__, each.quantity.__name__.replace("_", " "))
+    sign = "-" if each.scale == DIFFERENCE else "/"
+    contrast = f"per-task {each.scale} {each.left} {sign} {each.right} in {what}"
+    return f"slope on c of the {contrast}" if each.kind == SLOPE else contrast
+
+
+def _power(each: Hypothesis, pilot: Sequence[Mapping[str, Any]], per_stratum: int) -> dict[str, Any]:
+    """The power for each number of seeds, and the fewest that reach the wanted one; or why it cannot be told."""
+    found: dict[str, Any] = {"hypothesis": each.name, "powers": [], "fewest_seeds": None, "why": ""}
+    try:
+        design = Design(each.kind, each.predicted * SMALLEST[each.name], 0.05 / len(HYPOTHESES), each.scale)
+        pairs = pair(pilot, each.left, each.right, each.quantity)
+        tried = power_by_seeds(pairs, design, per_stratum, range(1, MOST_SEEDS + 1))
+    except (RecordError, UsageError) as error:
+        return {**found, "why": str(error)}
+    return {**found, "powers": [asdict(power) for power in tried], "fewest_seeds": fewest_seeds(tried, WANTED_POWER)}
 
 
 def read_registration(folder: Path) -> Registration:
@@ -168,13 +195,9 @@ def _commit(folder: Path) -> str:
 
 def _markdown(data: Mapping[str, Any]) -> str:
     pinned, plan = data["pinned"], data["pinned"]["plan"]
-    rows = [f"| {h['name']} | {h['claim']} | {h['estimand']} | {'+' if h['predicted'] > 0 else '-'} | {h['smallest']:g} |"
-            for h in data["hypotheses"]]  # fmt: skip
-    power = [
-        f"| {p['hypothesis']} | {p['tasks']} | {p['seeds']} | "
-        + (f"{p['power']:.2f} |" if p["power"] is not None else f"{p['why']} |")
-        for p in data["power"]
-    ]
+    rows = [f"| {h['name']} | {h['claim']} | {h['estimand']} | {'+' if h['predicted'] > 0 else '-'} | "
+            f"{data['smallest'][h['name']]:g} |" for h in data["hypotheses"]]  # fmt: skip
+    power = [f"- {line}." for line in power_lines(data)]
     parts = [
         "# The plan, registered before the run",
         f"Written {data['utc']}. Model {data['model']}, digest {pinned['model'][:16]}. {len(pinned['tasks'])} tasks "
@@ -191,8 +214,18 @@ def _markdown(data: Mapping[str, Any]) -> str:
         "## Rules",
         "\n".join(f"- *{name}*: {text}." for name, text in data["rules"].items()),
         "## Power",
-        "\n".join(["| | tasks | seeds | power |", "| --- | --- | --- | --- |", *power])
-        if power
-        else "No pilot was given, so none was simulated.",
+        "\n".join(power) if power else "No pilot was given, so none was simulated.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def power_lines(data: Mapping[str, Any]) -> list[str]:
+    """The power of each hypothesis by the number of seeds, a line each."""
+    lines = []
+    for each in data["power"]:
+        shown = ", ".join(f"{power['seeds']}: {power['value']:.2f}" for power in each["powers"])
+        enough = f"{WANTED_POWER:g} from {each['fewest_seeds']} seeds on" if each["fewest_seeds"] else (
+            f"{WANTED_POWER:g} not reached"
+        )  # fmt: skip
+        lines.append(f"{each['hypothesis']}: {each['why'] or f'power by seeds {shown}; {enough}'}")
+    return lines

@@ -1,9 +1,5 @@
-"""The planned analysis of Lab 2: from episode records to four estimands with intervals and verdicts.
+"""The planned analysis of Lab 2: pure functions from episode records to estimates, tests and verdicts.
 
-The unit is the task. An episode's seeds are averaged first, and surfaces are compared within a task, so that what makes
-one task harder than another cancels. Source of the choices: coverage and power simulations in the tests of this folder.
+Each estimand is worked out per task first (the mean over its seeds), so that a task counts once. Where the data
+support no interval or test, the result says so by name (`Contrast.outcome`); nothing is silently NaN.
 """
-
-from modtools.lab.analysis.hypotheses import HYPOTHESES, Hypothesis, Verdict, verdicts
-
-__all__ = ["HYPOTHESES", "Hypothesis", "Verdict", "verdicts"]

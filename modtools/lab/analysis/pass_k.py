@@ -1,41 +1,72 @@
-"""pass@k and pass^k by their unbiased forms, from n tries of which some succeeded."""
+"""pass@k and pass^k: does one of k attempts at a task succeed, and do all of them?
+
+A task with n attempts, s of them successful, gives the unbiased estimates 1 - C(n-s, k)/C(n, k) and C(s, k)/C(n, k):
+the shares of the k-subsets of its attempts that hold a success, and that hold nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import comb
-from typing import Any
-
-import numpy as np
 
 from modtools.errors import UsageError
+from modtools.lab.analysis.by_task import values_by_task
+from modtools.lab.metrics import Estimate, Record, mean
 
 
-def pass_at_k(n: int, successes: int, k: int) -> float:
-    """The chance that at least one of k tries drawn from n succeeds: 1 - C(n - c, k) / C(n, k) (arXiv 2107.03374)."""
-    _check(n, successes, k)
-    return 1 - comb(n - successes, k) / comb(n, k)
+def pass_at_k(attempts: int, successes: int, k: int) -> float:
+    """Unbiased estimate of the chance that at least one of k attempts succeeds.
+
+    Raises:
+        UsageError: unless 1 <= k <= attempts and 0 <= successes <= attempts.
+    """
+    _check(attempts, successes, k)
+    return 1 - comb(attempts - successes, k) / comb(attempts, k)
 
 
-def pass_hat_k(n: int, successes: int, k: int) -> float:
-    """The chance that all of k tries drawn from n succeed: C(c, k) / C(n, k) (arXiv 2406.12045)."""
-    _check(n, successes, k)
-    return comb(successes, k) / comb(n, k)
+def pass_hat_k(attempts: int, successes: int, k: int) -> float:
+    """Unbiased estimate of the chance that all of k attempts succeed (pass^k).
+
+    Raises:
+        UsageError: as in `pass_at_k`.
+    """
+    _check(attempts, successes, k)
+    return comb(successes, k) / comb(attempts, k)
 
 
-def pass_table(records: Sequence[Mapping[str, Any]], surface: str) -> dict[int, tuple[float, float]]:
-    """k -> (pass@k, pass^k), the means over tasks of one surface, for every k up to the least number of seeds."""
-    tries: dict[str, list[bool]] = {}
-    for record in records:
-        if record["surface"] == surface:
-            tries.setdefault(record["task"], []).append(bool(record["success"]))
-    most = min(map(len, tries.values()), default=0)
-    return {
-        k: tuple(float(np.mean([of(len(t), sum(t), k) for t in tries.values()])) for of in (pass_at_k, pass_hat_k))
-        for k in range(1, most + 1)
-    }
+@dataclass(frozen=True)
+class PassK:
+    """Both measures on one surface, as means over tasks with a bootstrap over tasks.
+
+    Attributes:
+        k: attempts.
+        at_k: at least one of k succeeds.
+        hat_k: all k succeed.
+    """
+
+    k: int
+    at_k: Estimate
+    hat_k: Estimate
 
 
-def _check(n: int, successes: int, k: int) -> None:
-    if not 0 <= successes <= n or not 1 <= k <= n:
-        raise UsageError(f"{successes} successes in {n} tries, k = {k}: expected 0 <= successes <= n and 1 <= k <= n")
+def pass_k(records: Sequence[Record], surface: str, k: int) -> PassK:
+    """pass@k and pass^k of a surface; the seeds of a task are its attempts.
+
+    Raises:
+        RecordError: see `by_task.values_by_task`.
+        UsageError: for a task with fewer than k seeds.
+    """
+    by_task = values_by_task(records, surface, lambda record: float(record["success"]))
+    rows = []
+    for task, values in by_task.items():
+        n, successes = len(values), round(sum(values.values()))
+        if n < k:
+            raise UsageError(f"task {task} has {n} seeds on {surface}; pass@{k} needs at least {k}")
+        rows.append({"task": task, "at": pass_at_k(n, successes, k), "hat": pass_hat_k(n, successes, k)})
+    return PassK(k, mean(rows, lambda row: row["at"]), mean(rows, lambda row: row["hat"]))
+
+
+def _check(attempts: int, successes: int, k: int) -> None:
+    if not (1 <= k <= attempts and 0 <= successes <= attempts):
+        raise UsageError(f"k={k}, {successes} of {attempts} attempts: expected 1 <= k <= attempts, 0 <= successes")
