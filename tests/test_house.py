@@ -46,6 +46,7 @@ HEAVY = {
     "pandas",
     "matplotlib",
     "seaborn",
+    "statsmodels",
     "jsonschema",
     "pydantic",
     "ipywidgets",

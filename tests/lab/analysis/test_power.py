@@ -109,8 +109,8 @@ def test_each_surfaces_noise_comes_in_with_its_own_sign():
     """Skewed noise on the right, few tasks: t then finds a positive mean and a negative one unlike often."""
     rng = np.random.default_rng(5)
     tasks = 2000
-    right = tuple(rng.exponential(size=(tasks, 4)) - 1)
-    pilot = Pairs("a", "b", tuple(map(str, range(tasks))), np.tile(STRATA, tasks // 5), (np.zeros(4),) * tasks, right)
+    right = tuple(rng.exponential(size=(tasks, 40)) - 1)
+    pilot = Pairs("a", "b", tuple(map(str, range(tasks))), np.tile(STRATA, tasks // 5), (np.zeros(2),) * tasks, right)
     found = pilot_power(pilot, Design("mean", 0.8), per_stratum=2, seeds=1, simulations=5000)
     fresh = 0.8 - (rng.exponential(size=(5000, 10)) - 1)
     direct = {sign: np.mean([(f := mean_contrast(row)).p < 0.05 and f.estimate > 0
