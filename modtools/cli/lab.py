@@ -153,16 +153,40 @@ def report_command(
 def replay_command(
     run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A recorded run.")],
     out: Annotated[Path, typer.Option(help="Where the replayed run goes.")],
+    compare: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write there in what the two differ. Exit 1: in something.")
+    ] = None,
     sandbox: SandboxOption = "strongest",
     json_file: JsonOption = None,
 ) -> None:
     """Run a recorded run again without a model: its replies through extraction, pipeline and verifier anew."""
-    from modtools.lab.plan import plan_of
+    from modtools.lab.plan import differences, plan_of
     from modtools.models import load_model
     from modtools.records import read_json
 
     plan = plan_of(read_json(run_folder / "manifest.json"))
     _run_and_report(plan, load_model(f"replay:{run_folder}"), out, _level(sandbox), json_file)
+    if compare:
+        found = differences(_numbers(run_folder), _numbers(out))
+        print("\n".join(found) or "the replay gives the same numbers")
+        write_json(compare, {"run": str(run_folder), "differences": found})
+        if found:
+            raise typer.Exit(EXIT_FOUND)
+
+
+def _numbers(folder: Path) -> dict[str, Any]:
+    """What a report says of a run, but for names and for what belongs to its registration."""
+    from modtools.lab.findings import findings
+    from modtools.lab.report import summary
+    from modtools.lab.run import read_run
+
+    manifest, records = read_run(folder)
+    found = findings(folder, {**manifest, "confirmatory": False}, records)
+    kept = {name: found[name] for name in ("hypotheses", "crossover", "pass_k")} | {
+        "natural": found["recovery"]["natural"]
+    }
+    kept["hypotheses"] = {name: each for name, each in kept["hypotheses"].items() if name != "H3"}  # of the other run
+    return {name: value for name, value in (summary(manifest, records) | kept).items() if name != "model"}
 
 
 @app.command("check", epilog="Example: modtools lab check rename-5-0017")

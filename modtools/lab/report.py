@@ -11,6 +11,7 @@ from typing import Any
 from modtools.contract import Stage
 from modtools.errors import RecordError
 from modtools.lab import metrics
+from modtools.lab.acceptance import Criterion, acceptance, acceptance_text, write_memo
 from modtools.lab.findings import findings, findings_text
 from modtools.lab.metrics import Record
 from modtools.lab.report_figures import cost_figure, death_figure, success_figure
@@ -54,7 +55,7 @@ def summary(manifest: Mapping[str, Any], records: Sequence[Record]) -> dict[str,
 
 
 def write_report(folder: Path, manifest: Mapping[str, Any], records: Sequence[Record]) -> Path:
-    """Write report.md, report.html and figures/ into the run folder.
+    """Write report.md, report.html and figures/ into the run folder, and a draft of memo.md where there is none.
 
     Returns:
         The path of report.md.
@@ -67,7 +68,8 @@ def write_report(folder: Path, manifest: Mapping[str, Any], records: Sequence[Re
     for name, figure in (("success", success_figure(data)), ("died", death_figure(data)), ("cost", cost_figure(data))):
         figure.save(folder / "figures" / f"{name}.png")
         pictures.append(figure.markdown(f"figures/{name}.png"))
-    text = _markdown(manifest, records, data, pictures, found)
+    write_memo(folder, found)
+    text = _markdown(manifest, records, data, pictures, found, acceptance(folder, manifest, records, found))
     write_whole(folder / "report.md", text)
     write_whole(folder / "report.html", _html(text))
     return folder / "report.md"
@@ -113,6 +115,7 @@ def _markdown(
     data: dict[str, Any],
     pictures: list[str],
     found: Mapping[str, Any],
+    criteria: Sequence[Criterion],
 ) -> str:
     model, made, pinned = manifest["model"], manifest["made"], manifest["pinned"]
     info = ", ".join(f"{k} {v}" for k, v in model["info"].items() if isinstance(v, (str, int, float)))
@@ -163,6 +166,8 @@ def _markdown(
         "## Where it ran",
         f"{', '.join(f'{name} {v}' for name, v in pinned['versions'].items())}, {made['platform']}, arm {data['arm']}. "
         f"manifest.json pins model, surfaces, tasks, policy, budget and decoding by digest.",
+        "## Acceptance",
+        acceptance_text(criteria),
     ]
     return "\n\n".join(blocks) + "\n"
 
