@@ -81,7 +81,7 @@ def test_the_embedded_model_loads_without_touching_the_network_and_says_what_it_
     assert connections == []
     assert embedded.name == "embedded-base" and embedded.digest == model.digest
     assert "Q4_1" in embedded.info["model"] and "Q4_1" in embedded.info["quantisation"]
-    assert any("no tool-use adapter" in note for note in embedded.info["notes"])
+    assert any("without a tool-use adapter" in note for note in embedded.info["notes"])
     assert any("dtype" in note for note in embedded.info["notes"])
 
 
