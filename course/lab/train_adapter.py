@@ -44,6 +44,7 @@ WARM_UP_STEPS = 20
 CHECKPOINT_STEPS = 25
 HEAD_TOKENS = 48  # by which it is told whether two examples have one system message
 SINGLE_CALLS = 5  # every fifth example is a single call
+PART_TOKENS = 4096  # read at once; what a backward pass keeps is about 2.4 MB a token in float32
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ def examples(recipe: Recipe) -> Iterator[dict[str, Any]]:
 def written_examples(recipe: Recipe, path: Path) -> list[dict[str, Any]]:
     """The examples of a file, made and written as far as they are missing."""
     have = read_lines(path)
+    if len(have) == recipe.examples:
+        return have
     for example in tqdm(
         islice(examples(recipe), len(have), None), "demonstrations", recipe.examples, initial=len(have), mininterval=5
     ):
@@ -129,8 +132,18 @@ def _head(example: tuple[list[int], list[bool]]) -> tuple[int, ...]:
     return tuple(example[0][:HEAD_TOKENS])
 
 
+def parts(batch: Sequence[tuple[list[int], list[bool]]]) -> list[list[tuple[list[int], list[bool]]]]:
+    """The batch in parts of at most PART_TOKENS, padding included; one long example is a part of its own."""
+    made: list[list[tuple[list[int], list[bool]]]] = []
+    for row in sorted(batch, key=lambda row: len(row[0])):
+        if not made or (len(made[-1]) + 1) * len(row[0]) > PART_TOKENS:
+            made.append([])
+        made[-1].append(row)
+    return made
+
+
 def loss_of(network: Any, batch: Sequence[tuple[list[int], list[bool]]], dtype: torch.dtype) -> torch.Tensor:
-    """Mean cross-entropy over what is to be learnt.
+    """Sum of the cross-entropy over what is to be learnt.
 
     What all rows begin with, the system message with the tools above all, is read once: its keys and values serve
     every row, and gradients flow back through them. That is the same loss for less work.
@@ -155,7 +168,7 @@ def loss_of(network: Any, batch: Sequence[tuple[list[int], list[bool]]], dtype: 
             input_ids=ids[:, shared:], attention_mask=attended, past_key_values=cache, use_cache=bool(shared)
         ).last_hidden_state
         logits = inner.lm_head(hidden[:, :-1][learnt[:, shared + 1 :]])
-    return torch.nn.functional.cross_entropy(logits.float(), ids[:, 1:][learnt[:, 1:]])
+    return torch.nn.functional.cross_entropy(logits.float(), ids[:, 1:][learnt[:, 1:]], reduction="sum")
 
 
 def train(
@@ -206,13 +219,17 @@ def train(
         for step in range(begun, len(plan)):
             for group in optimiser.param_groups:
                 group["lr"] = recipe.rate * min(1.0, (step + 1) / WARM_UP_STEPS) * (1 - step / len(plan))
-            loss = loss_of(network, [encoded[index] for index in plan[step]], arithmetic)
-            loss.backward()
+            rows, loss = [encoded[index] for index in plan[step]], 0.0
+            learnt_tokens = sum(sum(learnt) for _, learnt in rows)
+            for part in parts(rows):
+                share = loss_of(network, part, arithmetic) / learnt_tokens
+                share.backward()
+                loss += share.item()
             torch.nn.utils.clip_grad_norm_(trained, 1.0)
             optimiser.step()
             optimiser.zero_grad()
-            losses.append(loss.item())
-            tokens += sum(len(encoded[index][0]) for index in plan[step])
+            losses.append(loss)
+            tokens += sum(len(ids) for ids, _ in rows)
             bar.update()
             bar.set_postfix(
                 loss=f"{sum(losses[-20:]) / len(losses[-20:]):.4f}",

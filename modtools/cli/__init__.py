@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import modtools
-from modtools.cli import audit, bench, lab, setup
+from modtools.cli import audit, bench, lab, lab_recorded, lab_tasks, setup  # noqa: F401  the two add to lab's commands
 from modtools.cli.common import EXIT_MISSING
 from modtools.cli.mask import mask
 from modtools.errors import ModtoolsError

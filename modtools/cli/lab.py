@@ -1,15 +1,15 @@
-"""Commands of the lab: check the tasks, run them, report, replay."""
+"""Commands of the lab: register a plan, and run it. Tasks and recorded runs have files of their own."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from modtools.cli.common import EXIT_FOUND, EXIT_STOPPED, JsonOption, write_json
+from modtools.cli.common import EXIT_STOPPED, JsonOption, write_json
 from modtools.errors import MissingPieceError, UsageError
 
 app = typer.Typer(no_args_is_help=True, help="Lab 2: three tool surfaces, the same tasks, a real model.",
@@ -20,6 +20,10 @@ SandboxOption = Annotated[
     typer.Option(metavar="LEVEL", help="strongest, bubblewrap, landlock, or rlimits_only (which is not a sandbox)."),
 ]
 SurfacesOption = Annotated[str, typer.Option(help="Some of coarse, fine, code, with commas.")]
+TasksOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Your own tasks, as `lab import` wrote them, in place of drawn ones."),
+]
 
 
 @app.command("run", epilog="Example: modtools lab run --model embedded --per-stratum 3 --seeds 1 --out runs/first")
@@ -44,6 +48,7 @@ def run_command(
     inject_fault: Annotated[
         bool, typer.Option("--inject-fault", help="The first call of each episode that changes something fails.")
     ] = False,
+    tasks: TasksOption = None,
     server_model: Annotated[str, typer.Option(help="Its name there, where server:URL offers several.")] = "",
     tokenizer: Annotated[str, typer.Option(help="Folder or hub id of the tokenizer of a model on a server.")] = "",
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16; chosen by a probe where empty.")] = "",
@@ -54,18 +59,15 @@ def run_command(
     json_file: JsonOption = None,
 ) -> None:
     """Run the lab: every task on every surface. Stop it anywhere; the same command goes on."""
+    from modtools.lab.own_tasks import read_set
     from modtools.lab.plan import QUICK, Plan
     from modtools.lab.registration import read_registration
 
-    if registered and (preset, per_stratum, seeds, task_seed, temperature, inject_fault) != (
-        "",
-        None,
-        None,
-        0,
-        0.0,
-        False,
-    ):
-        raise UsageError("--registered says what is run; leave the preset, numbers, seeds and temperature to it")
+    said = (preset, per_stratum, seeds, task_seed, temperature, inject_fault, tasks)
+    if registered and said != ("", None, None, 0, 0.0, False, None):
+        raise UsageError("--registered says what is run; leave the preset, numbers, seeds, tasks and temperature to it")
+    if tasks and (preset, per_stratum, task_seed) != ("", None, 0):
+        raise UsageError("--tasks are run as they are; leave --preset, --per-stratum and --task-seed out")
     if preset not in ("", "quick"):
         raise UsageError(f"there is no preset {preset!r}; expected quick")
     if preset and (per_stratum, seeds) != (None, None):
@@ -74,16 +76,18 @@ def run_command(
     if temperature == 0 and seeds > 1:
         print("note: at temperature 0 the seeds repeat each other; give --temperature, e.g. 0.7", file=sys.stderr)
     size = QUICK if preset else Plan(per_stratum=per_stratum, seeds=seeds)
-    chosen = {"task_seed": task_seed, "temperature": temperature, "inject_fault": inject_fault}
-    plan = replace(size, surfaces=_names(surfaces), **chosen)
-    level = _level(sandbox)
+    own = read_set(tasks) if tasks else ()
+    chosen = {"task_seed": task_seed, "temperature": temperature, "inject_fault": inject_fault, "own": own}
+    plan = replace(size, surfaces=names_of(surfaces), **chosen)
+    level = level_of(sandbox)
     registration = read_registration(registered) if registered else None
     plan = registration.plan if registration else _sized(plan, model)
     asked = {"dtype": dtype, "allow_download": allow_download, "model": server_model, "tokenizer": tokenizer}
     loaded = _loaded(model, plan, level, **asked)
     if registration and loaded.digest != registration.data["pinned"]["model"]:
         raise UsageError(f"{registered} is a plan for {registration.data['model']}, and --model {model} is another one")
-    _run_and_report(plan, loaded, out, level, json_file, registration)
+    fault = (registration.fault_plan, loaded) if registration else None
+    run_and_report(plan, loaded, out, level, json_file, registration, fault)
 
 
 @app.command(
@@ -98,17 +102,22 @@ def preregister_command(
     fault_seeds: Annotated[int, typer.Option(help="Repetitions with the injected fault.")] = 1,
     task_seed: Annotated[int, typer.Option(help="Seed from which the tasks are drawn.")] = 0,
     temperature: Annotated[float, typer.Option(help="Of the sampling.")] = 0.7,
+    tasks: TasksOption = None,
     pilot: Annotated[Path | None, typer.Option(help="A pilot's run folder, on other tasks, for the power.")] = None,
     sandbox: SandboxOption = "strongest",
     json_file: JsonOption = None,
 ) -> None:
     """Write down tasks, hypotheses, tests and seeds before the data; `lab run --registered` then follows the plan."""
+    from modtools.lab.own_tasks import read_set
     from modtools.lab.plan import Plan
     from modtools.lab.registration import power_lines, register
     from modtools.lab.run import read_run
 
-    plan = _sized(Plan(per_stratum=per_stratum, seeds=seeds, task_seed=task_seed, temperature=temperature), model)
-    level = _level(sandbox)
+    own = read_set(tasks) if tasks else ()
+    plan = _sized(
+        Plan(per_stratum=per_stratum, seeds=seeds, task_seed=task_seed, temperature=temperature, own=own), model
+    )
+    level = level_of(sandbox)
     manifest, records = read_run(pilot) if pilot else ({"pinned": {"tasks": {}}}, [])
     loaded = _loaded(model, plan, level)
     made = register(plan, loaded, out, level, records, list(manifest["pinned"]["tasks"]), fault_seeds)
@@ -139,90 +148,16 @@ def _loaded(spec: str, plan: Any, level: str, **asked: Any) -> Any:
     return load_model(spec, **{name: value for name, value in asked.items() if value})
 
 
-@app.command("report", epilog="Example: modtools lab report runs/quick")
-def report_command(
-    run_folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")], json_file: JsonOption = None
+def run_and_report(
+    plan: Any,
+    model: Any,
+    out: Path,
+    level: str,
+    json_file: Path | None,
+    registration: Any = None,
+    fault: tuple[Any, Any] | None = None,
 ) -> None:
-    """Write report.md, report.html and the figures of a run, finished or not."""
-    from modtools.lab.run import read_run
-
-    _report(run_folder, *read_run(run_folder), json_file)
-
-
-@app.command("replay", epilog="Example: modtools lab replay runs/quick --out runs/again")
-def replay_command(
-    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A recorded run.")],
-    out: Annotated[Path, typer.Option(help="Where the replayed run goes.")],
-    compare: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write there in what the two differ. Exit 1: in something.")
-    ] = None,
-    sandbox: SandboxOption = "strongest",
-    json_file: JsonOption = None,
-) -> None:
-    """Run a recorded run again without a model: its replies through extraction, pipeline and verifier anew."""
-    from modtools.lab.plan import differences, plan_of
-    from modtools.models import load_model
-    from modtools.records import read_json
-
-    plan = plan_of(read_json(run_folder / "manifest.json"))
-    _run_and_report(plan, load_model(f"replay:{run_folder}"), out, _level(sandbox), json_file)
-    if compare:
-        found = differences(_numbers(run_folder), _numbers(out))
-        print("\n".join(found) or "the replay gives the same numbers")
-        write_json(compare, {"run": str(run_folder), "differences": found})
-        if found:
-            raise typer.Exit(EXIT_FOUND)
-
-
-def _numbers(folder: Path) -> dict[str, Any]:
-    """What a report says of a run, but for names and for what belongs to its registration."""
-    from modtools.lab.findings import findings
-    from modtools.lab.report import summary
-    from modtools.lab.run import read_run
-
-    manifest, records = read_run(folder)
-    found = findings(folder, {**manifest, "confirmatory": False}, records)
-    kept = {name: found[name] for name in ("hypotheses", "crossover", "pass_k")} | {
-        "natural": found["recovery"]["natural"]
-    }
-    kept["hypotheses"] = {name: each for name, each in kept["hypotheses"].items() if name != "H3"}  # of the other run
-    return {name: value for name, value in (summary(manifest, records) | kept).items() if name != "model"}
-
-
-@app.command("check", epilog="Example: modtools lab check rename-5-0017")
-def check_command(
-    tasks: Annotated[
-        list[str] | None, typer.Argument(metavar="[TASKS]...", help="Task ids; all drawn ones if none.")
-    ] = None,
-    per_stratum: Annotated[int, typer.Option(help="Tasks a stratum, where no ids are given.")] = 3,
-    task_seed: Annotated[int, typer.Option(help="Seed from which the tasks are drawn.")] = 0,
-    surfaces: SurfacesOption = "coarse,fine,code",
-    sandbox: SandboxOption = "strongest",
-    json_file: JsonOption = None,
-) -> None:
-    """Prove tasks: fail before, pass after the reference on each surface, need every call. Exit 1 where one fails."""
-    from rich.progress import track
-
-    from modtools.lab.check import check_task
-    from modtools.lab.tasks import draw, task_by_id
-
-    chosen = [task_by_id(name) for name in tasks] if tasks else draw(per_stratum, task_seed)
-    names, level = _names(surfaces), _level(sandbox)
-    problems = []
-    for task in track(chosen, description="proving tasks"):
-        problems += check_task(task, names, level)
-    for problem in problems:
-        print(f"{problem.task} on {problem.surface}: not proven: {problem.proof}: {problem.detail}")
-    print(f"{len(chosen)} tasks on {', '.join(names)}: {len(problems)} proofs failed (sandbox {level})")
-    data = {"tasks": [t.id for t in chosen], "surfaces": list(names), "failures": [asdict(p) for p in problems]}
-    write_json(json_file, data)
-    if problems:
-        raise typer.Exit(EXIT_FOUND)
-
-
-def _run_and_report(
-    plan: Any, model: Any, out: Path, level: str, json_file: Path | None, registration: Any = None
-) -> None:
+    """Run a plan, then its sub-experiment where `fault` gives (plan, model) of one, and report."""
     from modtools.lab.findings import FAULT_FOLDER
     from modtools.lab.progress import shown_progress
     from modtools.lab.run import read_run, run
@@ -230,17 +165,18 @@ def _run_and_report(
     try:
         with shown_progress() as show:
             run(plan, model, out, level, show, registration)
-        if registration:
+        if fault:
             print("now the same tasks with the injected fault")
             with shown_progress() as show:
-                run(registration.fault_plan, model, out / FAULT_FOLDER, level, show)
+                run(*fault, out / FAULT_FOLDER, level, show)
     except KeyboardInterrupt:
         print(f"stopped; what has ended is in {out}, and the same command goes on from there")
         raise typer.Exit(EXIT_STOPPED) from None
-    _report(out, *read_run(out), json_file)
+    report_of(out, *read_run(out), json_file)
 
 
-def _report(folder: Path, manifest: dict, records: list, json_file: Path | None) -> None:
+def report_of(folder: Path, manifest: dict, records: list, json_file: Path | None) -> None:
+    """Write the report of a run, and print what matters of it."""
     from rich.console import Console
     from rich.table import Table
 
@@ -262,7 +198,8 @@ def _report(folder: Path, manifest: dict, records: list, json_file: Path | None)
     write_json(json_file, data)
 
 
-def _names(surfaces: str) -> tuple[str, ...]:
+def names_of(surfaces: str) -> tuple[str, ...]:
+    """The surfaces that --surfaces names."""
     from modtools.surfaces import SURFACES
 
     names = tuple(name.strip() for name in surfaces.split(",") if name.strip())
@@ -271,7 +208,7 @@ def _names(surfaces: str) -> tuple[str, ...]:
     return names
 
 
-def _level(sandbox: str) -> str:
+def level_of(sandbox: str) -> str:
     """The level to use; a weaker one than the strongest is taken only by name."""
     from modtools.sandbox import available_levels, strongest_level
 

@@ -11,7 +11,7 @@ import typer
 from modtools.cli.common import EXIT_FOUND, JsonOption, write_json
 from modtools.errors import UsageError
 
-model_app = typer.Typer(no_args_is_help=True, help="The embedded model.", epilog="Example: modtools model fetch")
+model_app = typer.Typer(no_args_is_help=True, help="The embedded model, and larger ones.", epilog="Example: modtools model fetch")
 
 
 def register(app: typer.Typer) -> None:
@@ -47,6 +47,19 @@ def model_fetch(json_file: JsonOption = None) -> None:
 
     fetched = fetch()
     write_json(json_file, {"path": str(fetched.path), "sha256": fetched.sha256})
+
+
+@model_app.command("list", epilog="Example: modtools model list")
+def model_list(json_file: JsonOption = None) -> None:
+    """Larger models for a GPU that --model takes by a short name. None is fetched without --allow-download."""
+    from modtools.models.larger import larger_models
+
+    models = larger_models().values()
+    for each in models:
+        tried = "" if each.tried else " Not tried here."
+        size = f"{each.parameters_billion:g} billion parameters, {each.weights_gb:.1f} GB of weights in 16 bits"
+        print(f"{each.name}: {each.id} ({each.licence}). {size}.{tried} It {each.note}.")
+    write_json(json_file, {"models": [asdict(each) | {"weights_gb": each.weights_gb} for each in models]})
 
 
 def build(

@@ -14,13 +14,14 @@ import modtools
 from modtools.contract import digest
 from modtools.errors import RecordError, UsageError
 from modtools.lab.episode import Budget, Job, Setting
+from modtools.lab.own_tasks import task_of
 from modtools.lab.prompt import schema_tokens
 from modtools.lab.tasks import STRATA, Task, draw
 from modtools.models import Model
 from modtools.pipeline import WORKSPACE_POLICY
 from modtools.surfaces import SURFACES, FineSwitches, Surface, build_surface
 
-_VERSIONS = ("numpy", "torch", "transformers", "tokenizers", "jsonschema", "scipy", "pandas")
+_VERSIONS = ("numpy", "torch", "transformers", "tokenizers", "jsonschema", "scipy", "pandas", "statsmodels")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Plan:
         group: episodes that go in lockstep. It is part of the plan, since in 16-bit arithmetic a batch's
             make-up can change a reply.
         inject_fault: whether the first call of each episode that changes something fails (`lab.injected_fault`).
+        own: tasks of one's own (`lab.own_tasks`); where there are some they are run, and none is drawn.
     """
 
     surfaces: tuple[str, ...] = SURFACES
@@ -51,6 +53,7 @@ class Plan:
     switches: FineSwitches = field(default_factory=FineSwitches)
     group: int = 15
     inject_fault: bool = False
+    own: tuple[Task, ...] = ()
 
     def __post_init__(self):
         if self.per_stratum < 1 or self.seeds < 1 or self.group < 1 or not 0 <= self.temperature < 100:
@@ -58,11 +61,16 @@ class Plan:
                 f"per_stratum {self.per_stratum}, seeds {self.seeds}, group {self.group}, temperature "
                 f"{self.temperature}: expected the first three at least 1, and 0 <= temperature < 100"
             )
+        names = [task.id for task in self.own]
+        if len(set(names)) < len(names):
+            raise UsageError(f"two tasks have the name {max(names, key=names.count)}; every task needs its own")
         if not self.surfaces or len(set(self.surfaces)) < len(self.surfaces):
             raise UsageError(f"surfaces {self.surfaces}: expected some of {', '.join(SURFACES)}, each once")
 
     def tasks(self) -> list[Task]:
-        """The tasks, drawn from the seed."""
+        """The tasks: one's own, or drawn from the seed."""
+        if self.own:
+            return list(self.own)
         return draw(self.per_stratum, self.task_seed, self.strata)
 
     def jobs(self) -> list[list[Job]]:
@@ -137,7 +145,8 @@ def plan_of(manifest: Mapping[str, Any]) -> Plan:
     try:
         pinned = manifest["pinned"]
         fields = dict(pinned["plan"])
-        fields |= {"surfaces": tuple(fields["surfaces"]), "strata": tuple(fields["strata"])}
+        own = tuple(task_of(task, "the plan's own tasks") for task in fields["own"])
+        fields |= {"surfaces": tuple(fields["surfaces"]), "strata": tuple(fields["strata"]), "own": own}
         plan = Plan(**{**fields, "budget": Budget(**fields["budget"]), "switches": FineSwitches(**fields["switches"])})
         wanted = pinned["tasks"]
     except (KeyError, TypeError) as error:

@@ -170,6 +170,21 @@ def read_registration(folder: Path) -> Registration:
     return Registration(folder, data, kept, _commit(folder))
 
 
+def recorded_registration(folder: Path, manifest: Mapping[str, Any]) -> Registration | None:
+    """What a run was registered as, from its own folder; None for a run that was not.
+
+    Raises:
+        RecordError: where the folder's copy is not the plan whose hash the manifest holds.
+    """
+    note = manifest.get("registration")
+    if not note:
+        return None
+    data = read_json(Path(folder) / NAME)
+    if digest(data) != note["hash"]:
+        raise RecordError(f"{Path(folder) / NAME} is not the plan that the run's manifest names by its hash")
+    return Registration(Path(folder), data, note["hash"], note["commit"])
+
+
 def deviations(registration: Mapping[str, Any], manifest: Mapping[str, Any], episodes: int) -> list[str]:
     """In what a run differs from its registration, one line each; an unfinished run is one too."""
     pinned = registration["pinned"]

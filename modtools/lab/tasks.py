@@ -9,7 +9,8 @@ list of files and its earlier observations; each family states why. Two things a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -42,6 +43,7 @@ class Task:
         files: path -> text of the package, one folder.
         tests: path -> text of the unit tests, under tests/; the workspace holds them too.
         brief: the facts of the text that a reference may use; every value stands in the text.
+        own_solution: of a task of one's own, the source of its references (see `lab.own_tasks`); "" for a generated one.
     """
 
     id: str
@@ -53,6 +55,7 @@ class Task:
     files: Mapping[str, str]
     tests: Mapping[str, str]
     brief: Mapping[str, Any]
+    own_solution: str = ""
 
     def __post_init__(self):
         missing = [leaf for leaf in _leaves(self.brief) if leaf not in self.text]
@@ -144,8 +147,27 @@ def reference(task: Task, surface: str) -> Reference:
     """
     if surface not in SURFACES:
         raise UsageError(f"unknown surface {surface!r}; choose one of {', '.join(SURFACES)}")
+    if task.own_solution:
+        return own_reference(task)["programs" if surface == "code" else "operations"]()
     family = FAMILIES[task.family]
     return family.programs(task.brief) if surface == "code" else family.operations(task.brief)
+
+
+def own_reference(task: Task) -> dict[str, Callable[[], Reference]]:
+    """The generator functions "operations" and "programs" of a task's own solution.
+
+    Raises:
+        UsageError: where its source does not run, or does not define the two.
+    """
+    names: dict[str, Any] = {"__name__": f"{task.id}.reference"}
+    try:
+        exec(compile(task.own_solution, f"{task.id}/reference.py", "exec"), names)
+    except Exception as error:  # whatever a program of somebody's does
+        raise UsageError(f"{task.id}/reference.py does not run: {type(error).__name__}: {error}") from None
+    missing = [name for name in ("operations", "programs") if not inspect.isgeneratorfunction(names.get(name))]
+    if missing:
+        raise UsageError(f"{task.id}/reference.py: {' and '.join(missing)} must be a function that yields steps")
+    return {name: names[name] for name in ("operations", "programs")}
 
 
 def materialise(task: Task, folder: Path) -> None:

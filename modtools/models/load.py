@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from modtools.errors import UsageError
+from modtools.models.larger import larger_models
 from modtools.models.model import Model
 
 
@@ -16,7 +17,8 @@ def load_model(spec: str, **options: Any) -> Model:
 
     Args:
         spec: "embedded" (with the tool-use adapter, where one is shipped); "embedded-base" (without); "scripted";
-            "replay:RUN_DIR"; "server:URL" of an OpenAI-compatible server; or the folder or hub id of a causal language model.
+            "replay:RUN_DIR"; "server:URL" of an OpenAI-compatible server; a short name of larger_models.toml; or the
+            folder or hub id of a causal language model.
         options: of the backend: device and dtype (embedded, hugging face), adapter (embedded), revision and allow_download
             (hugging face), model, tokenizer, context_tokens, at_once and timeout_s (server), script, name and context_tokens (scripted).
 
@@ -45,6 +47,8 @@ def load_model(spec: str, **options: Any) -> Model:
         return _call(ServerModel, spec, options, spec.removeprefix("server:"))
     from modtools.models.huggingface import load_huggingface
 
+    if named := larger_models().get(spec):
+        return _call(load_huggingface, spec, {"revision": named.revision, **options}, named.id)
     return _call(load_huggingface, spec, options, spec)
 
 

@@ -1,7 +1,7 @@
-"""Family set_value: give settings new values.
+"""Family set_value: give settings new values, or take one away that is no longer needed.
 
 The least number of calls:
-- 1: file and line stand in the text, and nothing changes without a call.
+- 1: file and line stand in the text, and nothing changes without a call. Here the line may also be one to remove.
 - 2: the text does not say in which file the setting is (its name does not hint at it), so one call must
   find it before one call can change it.
 - 3, 5, 8: one setting in each of 2, 4, 7 files. A call changes one file, so there is one call a file, and
@@ -17,6 +17,7 @@ from typing import Any
 from modtools.lab.families import family
 from modtools.lab.families.family import Draft, Family, Reference, listed
 from modtools.lab.packages import Package
+from modtools.lab.unit_tests import Check
 from modtools.lab.vocabulary import QUALIFIERS, SETTINGS, cast, make_package
 
 USES = (
@@ -46,6 +47,8 @@ USES = (
 
 def build(rng: Random, c: int) -> Draft:
     """One setting in each changed file, and one near-duplicate that stays as it is."""
+    if c == 1 and rng.random() < 0.4:
+        return _removed(rng)
     count = max(1, c - 1)
     package = make_package(rng, size=max(7, count + 2))
     suffix = "_" + rng.choice(SETTINGS)
@@ -103,10 +106,30 @@ def build(rng: Random, c: int) -> Draft:
     return Draft(state(olds), state([*news, olds[-1]]), text, brief, u=len(set(news)))
 
 
+def _removed(rng: Random) -> Draft:
+    """A setting that nothing uses goes; its near-duplicate, which is used, stays."""
+    package = make_package(rng, size=7)
+    home, near_home = rng.choices(list(package.modules), k=2)
+    word = rng.choice(QUALIFIERS)
+    name = f"{word.upper()}_{rng.choice(SETTINGS)}"
+    old, near = rng.choice([(f"{name}_OLD", name), (name, f"{name}S")])
+    package = package.plus(
+        near_home, cast(rng.choice(USES), word=word, setting=near), constants={near: rng.randint(2, 60)}
+    )
+    before = package.plus(home, constants={old: rng.randint(2, 60)})
+    brief = {"path": package.path(home), "old": f"{old} = {before.modules[home].constants[old]}", "new": ""}
+    wordings = (
+        "Remove the line `{old}` from {path}. Nothing uses it.",
+        "Nothing needs `{old}` in {path} any more; delete that line.",
+    )
+    text = rng.choice(wordings).format(**brief)
+    return Draft(before, package, text, brief, checks=[Check(home, f"{old}_is_gone", old)])
+
+
 def operations(brief: Mapping[str, Any]) -> Reference:
     """Change the named line; or search, then change each setting that is meant."""
     if "path" in brief:
-        yield family.replace(brief["path"], brief["old"], brief["new"])
+        yield family.replace(brief["path"], *_edit(brief))
         return
     found = family.hits((yield family.search(brief["pattern"])), rf"^(\w*{brief['pattern']}) = \d+$")
     for path, line in found:
@@ -118,7 +141,7 @@ def operations(brief: Mapping[str, Any]) -> Reference:
 def programs(brief: Mapping[str, Any]) -> Reference:
     """One program: an edit of the named line, a loop over all files, or a loop over files and settings."""
     if "path" in brief:
-        yield family.run_python(family.substitute((brief["path"], brief["old"], brief["new"])))
+        yield family.run_python(family.substitute((brief["path"], *_edit(brief))))
     elif "value" in brief:
         change = rf'new = re.sub(r"^(\w+{brief["pattern"]}) = .*", r"\1 = {brief["value"]}", text, flags=re.M)'
         yield family.run_python(family.sweep(change))
@@ -129,6 +152,11 @@ def programs(brief: Mapping[str, Any]) -> Reference:
             '        new = re.sub(rf"^{name} = .*", f"{name} = {value}", new, flags=re.M)'
         )
         yield family.run_python(family.sweep(change, brief["values"]))
+
+
+def _edit(brief: Mapping[str, Any]) -> tuple[str, str]:
+    """The text that goes and the text that comes."""
+    return (brief["old"], brief["new"]) if brief["new"] else (f"{brief['old']}\n", "")
 
 
 FAMILY = Family("set_value", (1, 2, 3, 5, 8), build, operations, programs)

@@ -1,0 +1,78 @@
+"""The lab's confirmatory run as it is shipped in the package: packed small, and unpacked to be read or replayed.
+
+Every reply of the model is in it, word for word, so that whoever has no hours to spare can put the very same texts
+through extraction, pipeline and verifier again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from pathlib import Path
+
+from modtools.errors import MissingPieceError, RecordError
+from modtools.lab.findings import FAULT_FOLDER
+from modtools.lab.registration import NAME
+from modtools.lab.run import read_run
+from modtools.models.cache import cache_dir
+from modtools.records import write_whole
+
+SHIPPED = Path(__file__).with_name("recording")
+_NEEDED = ("manifest.json", "episodes.jsonl")
+_EPISODES = "episodes.jsonl"
+
+
+def pack(run_folder: Path, target: Path) -> int:
+    """Copy a run, its registration and its sub-experiment into a folder, the episodes compressed.
+
+    Returns:
+        Bytes written.
+
+    Raises:
+        RecordError: where it is no run folder.
+    """
+    run_folder, target = Path(run_folder), Path(target)
+    read_run(run_folder)
+    kept = [Path(name) for name in (*_NEEDED, NAME)] + [Path(FAULT_FOLDER, name) for name in _NEEDED]
+    size = 0
+    for name in kept:
+        source = run_folder / name
+        if not source.exists():
+            continue
+        data = source.read_bytes()
+        if name.name == _EPISODES:
+            name, data = name.with_suffix(".jsonl.gz"), gzip.compress(data, mtime=0)
+        write_whole(target / name, data)
+        size += len(data)
+    return size
+
+
+def unpack(packed: Path, folder: Path) -> Path:
+    """Write a packed run out as a run folder.
+
+    Raises:
+        RecordError: where a file of it is damaged.
+    """
+    packed, folder = Path(packed), Path(folder)
+    for source in sorted(path for path in packed.rglob("*") if path.is_file()):
+        name, data = source.relative_to(packed), source.read_bytes()
+        if name.suffix == ".gz":
+            try:
+                name, data = name.with_suffix(""), gzip.decompress(data)
+            except (OSError, EOFError) as error:
+                raise RecordError(f"{source} is damaged ({error}); install modtools again") from None
+        write_whole(folder / name, data)
+    return folder
+
+
+def shipped_run() -> Path:
+    """The shipped run as a run folder in the cache, unpacked anew whenever it is not what the package holds.
+
+    Raises:
+        MissingPieceError: where this version ships none.
+    """
+    files = sorted(path for path in SHIPPED.rglob("*") if path.is_file()) if SHIPPED.is_dir() else []
+    if not files:
+        raise MissingPieceError("this version of modtools ships no recorded run; name one: modtools lab replay RUN")
+    name = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+    return unpack(SHIPPED, cache_dir() / "recordings" / name)
