@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -86,8 +87,8 @@ def run_command(
     loaded = _loaded(model, plan, level, **asked)
     if registration and loaded.digest != registration.data["pinned"]["model"]:
         raise UsageError(f"{registered} is a plan for {registration.data['model']}, and --model {model} is another one")
-    fault = (registration.fault_plan, loaded) if registration else None
-    run_and_report(plan, loaded, out, level, json_file, registration, fault)
+    further = _further(registration, loaded, level) if registration else ()
+    run_and_report(plan, loaded, out, level, json_file, registration, further)
 
 
 @app.command(
@@ -130,6 +131,18 @@ def preregister_command(
     )
 
 
+def _further(registration: Any, model: Any, level: str) -> list[tuple[str, Any, Any]]:
+    """The sub-runs of a registered run: with the injected fault, and the references counted in the model's tokens."""
+    from modtools.lab.findings import FAULT_FOLDER, REFERENCE_FOLDER
+    from modtools.lab.reference_model import reference_model
+
+    plan = registration.reference_plan
+    return [
+        (FAULT_FOLDER, registration.fault_plan, model),
+        (REFERENCE_FOLDER, plan, reference_model(plan, level, counted_by=model)),
+    ]
+
+
 def _sized(plan: Any, model: str) -> Any:
     """The plan; a script's tokens are short pieces, so its programs need more of them than a model's would."""
     return replace(plan, budget=replace(plan.budget, reply_tokens=4000)) if model == "scripted" else plan
@@ -155,20 +168,19 @@ def run_and_report(
     level: str,
     json_file: Path | None,
     registration: Any = None,
-    fault: tuple[Any, Any] | None = None,
+    further: Sequence[tuple[str, Any, Any]] = (),
 ) -> None:
-    """Run a plan, then its sub-experiment where `fault` gives (plan, model) of one, and report."""
-    from modtools.lab.findings import FAULT_FOLDER
+    """Run a plan, then what belongs to it as (sub-folder, plan, model), and report."""
     from modtools.lab.progress import shown_progress
     from modtools.lab.run import read_run, run
 
     try:
         with shown_progress() as show:
             run(plan, model, out, level, show, registration)
-        if fault:
-            print("now the same tasks with the injected fault")
+        for name, plan_of_it, model_of_it in further:
+            print(f"now the run in {out / name}")
             with shown_progress() as show:
-                run(*fault, out / FAULT_FOLDER, level, show)
+                run(plan_of_it, model_of_it, out / name, level, show)
     except KeyboardInterrupt:
         print(f"stopped; what has ended is in {out}, and the same command goes on from there")
         raise typer.Exit(EXIT_STOPPED) from None

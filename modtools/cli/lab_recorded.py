@@ -34,7 +34,7 @@ def replay_command(
     json_file: JsonOption = None,
 ) -> None:
     """Run a recorded run again without a model: its replies through extraction, pipeline and verifier anew."""
-    from modtools.lab.findings import FAULT_FOLDER
+    from modtools.lab.findings import FAULT_FOLDER, REFERENCE_FOLDER
     from modtools.lab.plan import differences, plan_of
     from modtools.lab.recording import shipped_run
     from modtools.lab.registration import recorded_registration
@@ -43,12 +43,14 @@ def replay_command(
 
     recorded = run_folder or shipped_run()
     manifest = read_json(recorded / "manifest.json")
-    with_fault, fault = recorded / FAULT_FOLDER, None
-    if (with_fault / "manifest.json").exists():
-        fault = plan_of(read_json(with_fault / "manifest.json")), load_model(f"replay:{with_fault}")
+    further = [
+        (name, plan_of(read_json(recorded / name / "manifest.json")), load_model(f"replay:{recorded / name}"))
+        for name in (FAULT_FOLDER, REFERENCE_FOLDER)
+        if (recorded / name / "manifest.json").exists()
+    ]
     registration = recorded_registration(recorded, manifest)
     model = load_model(f"replay:{recorded}")
-    run_and_report(plan_of(manifest), model, out, level_of(sandbox), json_file, registration, fault)
+    run_and_report(plan_of(manifest), model, out, level_of(sandbox), json_file, registration, further)
     if compare:
         found = differences(_numbers(recorded), _numbers(out))
         print("\n".join(found) or "the replay gives the same numbers")

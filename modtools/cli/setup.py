@@ -11,7 +11,9 @@ import typer
 from modtools.cli.common import EXIT_FOUND, JsonOption, write_json
 from modtools.errors import UsageError
 
-model_app = typer.Typer(no_args_is_help=True, help="The embedded model, and larger ones.", epilog="Example: modtools model fetch")
+model_app = typer.Typer(
+    no_args_is_help=True, help="The embedded model, and larger ones.", epilog="Example: modtools model fetch"
+)
 
 
 def register(app: typer.Typer) -> None:

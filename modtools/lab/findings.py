@@ -16,8 +16,8 @@ from modtools.lab.registration import NAME, SMALLEST, deviations, estimand
 from modtools.lab.run import read_run
 from modtools.records import read_json
 
-FAULT_FOLDER = "fault"
-"""Where in a run folder the run with the injected fault lies."""
+FAULT_FOLDER, REFERENCE_FOLDER = "fault", "reference"
+"""Where in a run folder the run with the injected fault lies, and that of the reference solutions."""
 
 Record = Mapping[str, Any]
 
@@ -28,11 +28,13 @@ def findings(folder: Path, manifest: Mapping[str, Any], records: Sequence[Record
     Returns:
         "confirmatory" (whether the run was made from a registration, without deviations from it), "registration",
         "deviations", "hypotheses" (name -> what became of it; without a registration its verdict is "exploratory"),
-        "crossover", "recovery", "pass_k"; a part that the records do not allow says why.
+        "crossover", "reference_crossover", "recovery", "pass_k"; a part that the records do not allow says why.
     """
     folder = Path(folder)
-    fault = folder / FAULT_FOLDER
-    faulted = read_run(fault)[1] if (fault / "manifest.json").exists() else []
+    faulted, references = (
+        read_run(folder / name)[1] if (folder / name / "manifest.json").exists() else []
+        for name in (FAULT_FOLDER, REFERENCE_FOLDER)
+    )
     registered = bool(manifest.get("confirmatory")) and (folder / NAME).exists()
     plan = read_json(folder / NAME) if registered else {}
     strays = deviations(plan, manifest, len(records)) if registered else []
@@ -48,6 +50,9 @@ def findings(folder: Path, manifest: Mapping[str, Any], records: Sequence[Record
             for each in decide(records, faulted, plan.get("smallest", SMALLEST))
         },
         "crossover": _or_why(lambda: {**asdict(it := crossover(records)), "text": it.text()}),
+        "reference_crossover": _or_why(lambda: {**asdict(it := crossover(references)), "text": it.text()})
+        if references
+        else {"outcome": "not computed", "text": "not computed (the references were not run)"},
         "recovery": {
             "injected": {name: asdict(of) for name, of in injected(faulted).items()} if faulted else {},
             "natural": {name: asdict(of) for name, of in natural(records).items()},
@@ -101,7 +106,11 @@ def findings_text(found: Mapping[str, Any]) -> str:
     if found["deviations"]:
         parts.append("Deviations from the plan:\n\n" + "\n".join(f"- {line}" for line in found["deviations"]))
     notes = [f"- {name}: {note}." for name, each in found["hypotheses"].items() for note in each["notes"]]
-    parts += ["\n".join(lines), "\n".join(notes), f"Crossover of costs, c*: {found['crossover']['text']}."]
+    costs = (
+        f"Crossover of costs, c*: {found['crossover']['text']}. Of the reference solutions, in the same tokens: "
+        f"{found['reference_crossover']['text']}."
+    )
+    parts += ["\n".join(lines), "\n".join(notes), costs]
     return "\n\n".join(filter(None, parts))
 
 

@@ -11,7 +11,7 @@ import hashlib
 from pathlib import Path
 
 from modtools.errors import MissingPieceError, RecordError
-from modtools.lab.findings import FAULT_FOLDER
+from modtools.lab.findings import FAULT_FOLDER, REFERENCE_FOLDER
 from modtools.lab.registration import NAME
 from modtools.lab.run import read_run
 from modtools.models.cache import cache_dir
@@ -23,7 +23,7 @@ _EPISODES = "episodes.jsonl"
 
 
 def pack(run_folder: Path, target: Path) -> int:
-    """Copy a run, its registration and its sub-experiment into a folder, the episodes compressed.
+    """Copy a run, its registration and its sub-runs into a folder, the episodes compressed.
 
     Returns:
         Bytes written.
@@ -33,7 +33,8 @@ def pack(run_folder: Path, target: Path) -> int:
     """
     run_folder, target = Path(run_folder), Path(target)
     read_run(run_folder)
-    kept = [Path(name) for name in (*_NEEDED, NAME)] + [Path(FAULT_FOLDER, name) for name in _NEEDED]
+    kept = [Path(name) for name in (*_NEEDED, NAME)]
+    kept += [Path(folder, name) for folder in (FAULT_FOLDER, REFERENCE_FOLDER) for name in _NEEDED]
     size = 0
     for name in kept:
         source = run_folder / name

@@ -75,6 +75,11 @@ class Registration:
         """The plan of the sub-experiment with the injected fault."""
         return replace(self.plan, inject_fault=True, seeds=self.data["fault_seeds"])
 
+    @property
+    def reference_plan(self) -> Plan:
+        """The plan by which the reference solutions' own costs are counted: once each, with room for long programs."""
+        return replace(self.plan, seeds=1, temperature=0.0, budget=replace(self.plan.budget, reply_tokens=4000))
+
     def note(self) -> dict[str, str]:
         """What a run's manifest says of it."""
         return {"hash": self.hash, "commit": self.commit, "registered": self.data["utc"]}

@@ -13,6 +13,7 @@ from modtools.errors import RecordError
 from modtools.lab import metrics
 from modtools.lab.acceptance import Criterion, acceptance, acceptance_text, write_memo
 from modtools.lab.findings import findings, findings_text
+from modtools.lab.findings_figures import findings_figures
 from modtools.lab.metrics import Record
 from modtools.lab.report_figures import cost_figure, death_figure, success_figure
 from modtools.pipeline import FAILURES
@@ -42,6 +43,11 @@ def summary(manifest: Mapping[str, Any], records: Sequence[Record]) -> dict[str,
         "model": manifest["model"]["name"],
         "episodes": len(records),
         "success": {name: cells(name) for name in surfaces},
+        "families": {
+            family: {n: asdict(metrics.success([r for r in of[n] if r["family"] == family])) for n in surfaces}
+            for family in sorted({r["family"] for r in records})
+        },
+        "held_out": manifest["model"]["info"].get("adapter", {}).get("held_out"),
         "calls": {name: asdict(metrics.mean(of[name], lambda r: r["calls"])) for name in surfaces},
         "tokens": {name: asdict(metrics.mean(of[name], metrics.total_tokens)) for name in surfaces},
         "token_parts": {name: metrics.token_parts(of[name]) for name in surfaces},
@@ -65,7 +71,8 @@ def write_report(folder: Path, manifest: Mapping[str, Any], records: Sequence[Re
     found = findings(folder, manifest, records)
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     pictures = []
-    for name, figure in (("success", success_figure(data)), ("died", death_figure(data)), ("cost", cost_figure(data))):
+    drawn = {"success": success_figure(data), "died": death_figure(data), "cost": cost_figure(data)}
+    for name, figure in (drawn | findings_figures(records, found)).items():
         figure.save(folder / "figures" / f"{name}.png")
         pictures.append(figure.markdown(f"figures/{name}.png"))
     write_memo(folder, found)
@@ -143,7 +150,10 @@ def _markdown(
         "calls a reference needs on the fine surface.",
         _table(header, rows),
         pictures[0],
+        "## Success by family of tasks",
+        _families_text(data),
         findings_text(found),
+        *pictures[3:],
         "## Where calls die",
         "Share of requests that end in each stage. Intervals draw whole tasks with replacement.",
         _table(["surface", *metrics.STAGES], died),
@@ -170,6 +180,21 @@ def _markdown(
         acceptance_text(criteria),
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def _families_text(data: Mapping[str, Any]) -> str:
+    """Success by family; the one that the model was not trained on stands last and is named."""
+    held_out, surfaces = data["held_out"], list(data["success"])
+    names = sorted(data["families"], key=lambda name: (name == held_out, name))
+    rows = [
+        [f"**{name}, held out of training**" if name == held_out else name]
+        + [metrics.Estimate(**data["families"][name][surface]).text() for surface in surfaces]
+        for name in names
+    ]
+    table = _table(["family", *surfaces], rows)
+    if held_out not in data["families"]:
+        return table
+    return f"{table}\n\nThe model's adapter was trained on all families but {held_out}."
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -36,7 +36,11 @@ def load_embedded(
     if adapter is None:
         info["notes"] = ["the base model without a tool-use adapter, so expect prose rather than calls"]
         return load_folder(folder, "embedded-base", base, device, dtype, info)
-    info["adapter"] = {"digest": adapter.digest, "surfaces": adapter.facts["surfaces"]}
+    info["adapter"] = {
+        "digest": adapter.digest,
+        "surfaces": adapter.facts["surfaces"],
+        "held_out": adapter.facts.get("held_out"),
+    }
     info["notes"] = ["with the tool-use adapter, trained on the lab's own surfaces: its results speak about itself"]
     model = load_folder(folder, "embedded", digest([base, adapter.digest]), device, dtype, info)
     add_adapter(model.network, adapter, base)

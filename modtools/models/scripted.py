@@ -15,6 +15,7 @@ from modtools.errors import UsageError
 from modtools.models.model import (
     Generation,
     Message,
+    Model,
     Request,
     Sampling,
     Score,
@@ -40,12 +41,19 @@ class ScriptedModel:
             the step, says which of the replies is due.
         name: what reports call it.
         context_tokens: its context length, in its own tokens.
+        counted_by: a model whose tokens are counted in place of its own (capability "count"), to tell what a script
+            would cost that model; a reply then counts one token more, its end.
     """
 
     capabilities = frozenset({"batch", "count"})
 
-    def __init__(self, script: Script, name: str = "scripted", context_tokens: int = 8192):
-        self.name, self.context_tokens = name, context_tokens
+    def __init__(
+        self, script: Script, name: str = "scripted", context_tokens: int = 8192, counted_by: Model | None = None
+    ):
+        if counted_by is not None:
+            require(counted_by, "count")
+            context_tokens = counted_by.context_tokens
+        self.name, self.context_tokens, self.counted_by = name, context_tokens, counted_by
         if callable(script):
             self.replies, self.reply = None, script
             identity = _source(script)
@@ -55,29 +63,35 @@ class ScriptedModel:
                 raise UsageError("a script maps tuples (the beginning of a key) to sequences of replies")
             self.replies = {prefix: tuple(replies) for prefix, replies in by_prefix.items()}
             identity = sorted([repr(prefix), *replies] for prefix, replies in self.replies.items())
-        self.digest = digest(identity)
+        self.digest = digest(identity if counted_by is None else [identity, counted_by.digest])
         self.info = {
             "backend": "scripted",
             "context_tokens": context_tokens,
             "tokens": "runs of word characters or of whitespace, other characters singly",
         }
+        if counted_by is not None:
+            self.info["tokens"] = f"those of {counted_by.name}"
 
     def render(self, messages: Sequence[Message]) -> str:
+        if self.counted_by is not None:
+            return self.counted_by.render(messages)
         return "".join(_turn(message) for message in messages) + "assistant:"
 
     def count(self, text: str) -> int:
-        return len(PIECE.findall(text))
+        return len(PIECE.findall(text)) if self.counted_by is None else self.counted_by.count(text)
 
     def count_messages(self, messages: Sequence[Message]) -> list[int]:
+        if self.counted_by is not None:
+            return self.counted_by.count_messages(messages)
         counts = [self.count(_turn(message)) for message in messages]
         return counts[:-1] + [counts[-1] + self.count("assistant:")]
 
     def fits(self, request: Request, max_tokens: int) -> bool:
-        return self.count(self.render(request.messages)) + max_tokens <= self.context_tokens
+        return sum(self.count_messages(request.messages)) + max_tokens <= self.context_tokens
 
     def generate(self, requests: Sequence[Request], sampling: Sampling, logprobs: bool = False) -> list[Generation]:
         require_for(self, requests, logprobs)
-        prompt_tokens = [self.count(self.render(request.messages)) for request in requests]
+        prompt_tokens = [sum(self.count_messages(request.messages)) for request in requests]
         check_context(self, prompt_tokens, sampling.max_tokens)
         return [self._generate(request, sampling, tokens) for request, tokens in zip(requests, prompt_tokens)]
 
@@ -86,6 +100,8 @@ class ScriptedModel:
 
     def _generate(self, request: Request, sampling: Sampling, prompt_tokens: int) -> Generation:
         said = self.reply(request.messages) if self.replies is None else self._scripted(request.key)
+        if self.counted_by is not None:
+            return self._counted(said, request, sampling, prompt_tokens)
         pieces = PIECE.findall(said)[: sampling.max_tokens]
         text, finish = "".join(pieces), "stop" if len(pieces) == self.count(said) else "length"
         before_stop = cut_at_stop(text, sampling.stop)
@@ -93,6 +109,17 @@ class ScriptedModel:
             text, finish = before_stop, "stop"
         counts = tuple(self.count_messages(request.messages))
         return Generation(text, (), finish, Usage(prompt_tokens, 0, len(pieces), counts))
+
+    def _counted(self, said: str, request: Request, sampling: Sampling, prompt_tokens: int) -> Generation:
+        written = self.count(said) + 1
+        if written > sampling.max_tokens or cut_at_stop(said, sampling.stop) is not None:
+            raise UsageError(
+                f"model {self.name!r}: a reply of {written} tokens of {self.counted_by.name} is said whole or not at "
+                f"all; expected max_tokens of at least that ({sampling.max_tokens}), and no stop string in it"
+            )
+        return Generation(
+            said, (), "stop", Usage(prompt_tokens, 0, written, tuple(self.count_messages(request.messages)))
+        )
 
     def _scripted(self, key: tuple) -> str:
         if not key or not isinstance(key[-1], int):

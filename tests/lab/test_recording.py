@@ -76,7 +76,9 @@ def test_the_shipped_run_replays_to_the_same_numbers_and_one_altered_reply_chang
     )
     assert other.exit_code == 1
     # What the altered file says of itself was not touched; what the replay makes of its replies is something else.
-    assert any("recovery.injected.fine" in line for line in json.loads((tmp_path / "c.json").read_text())["differences"])
+    assert any(
+        "recovery.injected.fine" in line for line in json.loads((tmp_path / "c.json").read_text())["differences"]
+    )
 
 
 def test_a_damaged_file_and_a_foreign_plan_are_named(packed, tmp_path):
@@ -91,7 +93,9 @@ def test_a_damaged_file_and_a_foreign_plan_are_named(packed, tmp_path):
     plan = json.loads((foreign / "registration.json").read_text())
     (foreign / "registration.json").write_text(json.dumps({**plan, "fault_seeds": 9}))
     done = runner.invoke(app, ["lab", "replay", str(foreign), "--out", str(tmp_path / "r")])
-    assert isinstance(done.exception, RecordError) and "not the plan that the run's manifest names" in str(done.exception)
+    assert isinstance(done.exception, RecordError) and "not the plan that the run's manifest names" in str(
+        done.exception
+    )
 
 
 def test_a_version_without_a_recording_says_so(tmp_path, monkeypatch):

@@ -7,7 +7,9 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from typer.testing import CliRunner
 
+from modtools.cli import app
 from modtools.errors import RecordError
 from modtools.lab.episode import Budget
 from modtools.lab.findings import FAULT_FOLDER, findings, findings_text
@@ -120,3 +122,33 @@ def test_pilot_and_plan_share_no_task_and_the_pilot_gives_the_power(model, done,
         register(PLAN, model, tmp_path / "same", LEVEL, records, list(manifest["pinned"]["tasks"]))
     made = register(replace(PLAN), model, tmp_path / "other", LEVEL, records, ["rename-3-9999"])
     assert {each["hypothesis"] for each in made.data["power"]} == {"H1", "H2", "H4"}
+
+
+def test_a_registered_run_brings_its_sub_runs_and_their_figures(tmp_path):
+    runner = CliRunner()
+    plan = [
+        "lab",
+        "preregister",
+        "--model",
+        "scripted",
+        "--per-stratum",
+        "2",
+        "--seeds",
+        "1",
+        "--out",
+        str(tmp_path / "p"),
+    ]
+    assert runner.invoke(app, plan).exit_code == 0
+    out = tmp_path / "run"
+    args = ["lab", "run", "--registered", str(tmp_path / "p"), "--model", "scripted", "--out", str(out)]
+    done = runner.invoke(app, [*args, "--json", str(tmp_path / "j.json")])
+    assert done.exit_code == 0, done.output
+    said = json.loads((tmp_path / "j.json").read_text())
+    # The references play themselves, so their own costs are the run's, but for the end that each reply counts more.
+    mine, theirs = said["crossover"]["curves"], said["reference_crossover"]["curves"]
+    assert all(theirs[name] == pytest.approx(mine[name], rel=0.02) for name in ("code", "fine"))
+    assert len(read_run(out / "reference")[1]) == len(read_run(out / FAULT_FOLDER)[1]) == 30
+    report = (out / "report.md").read_text()
+    for name in ("interaction", "crossover", "recovery"):
+        assert (out / "figures" / f"{name}.png").stat().st_size > 5000 and f"figures/{name}.png" in report
+    assert "Success by family" in report and "| move_constant |" in report

@@ -89,3 +89,18 @@ def test_an_option_that_a_backend_does_not_take_names_those_it_takes():
         load_model("embedded", allow_download=True)
     with pytest.raises(UsageError, match="missing a required argument: 'script'"):
         load_model("scripted")
+
+
+def test_a_script_counted_by_a_model_costs_that_models_tokens():
+    counter = load_model("scripted", script=["unused"], context_tokens=900)
+    counter.count = lambda text: 10 * len(text)  # an outlandish tokenizer
+    counter.count_messages = lambda messages: [10 * len(message.content) for message in messages]
+    plain = load_model("scripted", script=["a b"])
+    model = load_model("scripted", script=["a b"], counted_by=counter)
+    reply = model.generate([ask(0)], Sampling())[0]
+    assert (reply.text, reply.usage.completion_tokens) == ("a b", 31)
+    assert reply.usage.prompt_tokens == sum(reply.usage.message_tokens) == 10 * sum(len(m.content) for m in ASK)
+    assert model.context_tokens == 900 and model.digest != plain.digest
+    assert model.fits(ask(0), 600) and not model.fits(ask(0), 700)
+    with pytest.raises(UsageError, match="said whole or not at all"):
+        model.generate([ask(0)], Sampling(max_tokens=30))
