@@ -1,4 +1,6 @@
-"""The lab's confirmatory run as it is shipped in the package: packed small, and unpacked to be read or replayed.
+"""Runs of the lab as they are shipped in the package: packed small, and unpacked to be read or replayed.
+
+There are two: the confirmatory run, and the pilot from which its plan was made.
 
 Every reply of the model is in it, word for word, so that whoever has no hours to spare can put the very same texts
 through extraction, pipeline and verifier again.
@@ -17,7 +19,8 @@ from modtools.lab.run import read_run
 from modtools.models.cache import cache_dir
 from modtools.records import write_whole
 
-SHIPPED = Path(__file__).with_name("recording")
+SHIPPED = Path(__file__).with_name("recordings")
+CONFIRMATORY, PILOT = "confirmatory", "pilot"
 _NEEDED = ("manifest.json", "episodes.jsonl")
 _EPISODES = "episodes.jsonl"
 
@@ -66,14 +69,24 @@ def unpack(packed: Path, folder: Path) -> Path:
     return folder
 
 
-def shipped_run() -> Path:
-    """The shipped run as a run folder in the cache, unpacked anew whenever it is not what the package holds.
+def shipped_run(name: str = CONFIRMATORY) -> Path:
+    """A shipped run as a run folder in the cache, unpacked once for each content of the package.
 
     Raises:
-        MissingPieceError: where this version ships none.
+        MissingPieceError: where this version ships none of that name.
     """
-    files = sorted(path for path in SHIPPED.rglob("*") if path.is_file()) if SHIPPED.is_dir() else []
+    packed = SHIPPED / name
+    files = sorted(path for path in packed.rglob("*") if path.is_file()) if packed.is_dir() else []
     if not files:
-        raise MissingPieceError("this version of modtools ships no recorded run; name one: modtools lab replay RUN")
-    name = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
-    return unpack(SHIPPED, cache_dir() / "recordings" / name)
+        raise MissingPieceError(
+            f"this version of modtools ships no {name} run; replay one of yours: modtools lab replay RUN --out DIR"
+        )
+    content = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+    folder = cache_dir() / "recordings" / f"{name}-{content}"
+    return folder if (folder / "whole").exists() else _unpacked(packed, folder)
+
+
+def _unpacked(packed: Path, folder: Path) -> Path:
+    unpack(packed, folder)
+    write_whole(folder / "whole", "")  # written last: a folder without it was left half way
+    return folder

@@ -37,8 +37,8 @@ def packed(tmp_path_factory):
     registration = read_registration(home / "plan")
     run(PLAN, model, home / "run", LEVEL, registration=registration)
     run(registration.fault_plan, model, home / "run" / FAULT_FOLDER, LEVEL)
-    pack(home / "run", home / "packed")
-    return home / "run", home / "packed"
+    pack(home / "run", home / "shipped" / "confirmatory")
+    return home / "run", home / "shipped" / "confirmatory"
 
 
 def test_what_is_packed_is_small_always_the_same_and_comes_out_whole(packed, tmp_path):
@@ -57,7 +57,7 @@ def test_what_is_packed_is_small_always_the_same_and_comes_out_whole(packed, tmp
 def test_the_shipped_run_replays_to_the_same_numbers_and_one_altered_reply_changes_them(packed, tmp_path, monkeypatch):
     folder, small = packed
     monkeypatch.setenv("MODTOOLS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(recording, "SHIPPED", small)
+    monkeypatch.setattr(recording, "SHIPPED", small.parent)
     replay = ["lab", "replay", "--out", str(tmp_path / "again"), "--compare", str(tmp_path / "compared.json")]
     done = runner.invoke(app, [*replay, "--json", str(tmp_path / "j.json")])
     assert done.exit_code == 0 and "the replay gives the same numbers" in done.output, done.output
@@ -100,5 +100,14 @@ def test_a_damaged_file_and_a_foreign_plan_are_named(packed, tmp_path):
 
 def test_a_version_without_a_recording_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(recording, "SHIPPED", tmp_path / "nothing")
-    with pytest.raises(MissingPieceError, match="modtools lab replay RUN"):
-        shipped_run()
+    with pytest.raises(MissingPieceError, match="ships no pilot run.*modtools lab replay RUN"):
+        shipped_run("pilot")
+
+
+def test_a_folder_that_was_left_half_way_is_unpacked_again(packed, tmp_path, monkeypatch):
+    monkeypatch.setenv("MODTOOLS_CACHE", str(tmp_path))
+    monkeypatch.setattr(recording, "SHIPPED", packed[1].parent)
+    folder = shipped_run()
+    (folder / "whole").unlink()
+    (folder / "episodes.jsonl").write_text("")
+    assert shipped_run() == folder and read_run(folder) == read_run(packed[0])
