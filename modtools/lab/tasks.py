@@ -19,7 +19,7 @@ from typing import Any
 from modtools import contract
 from modtools.errors import UsageError
 from modtools.lab.families import FAMILIES
-from modtools.lab.families.family import Reference
+from modtools.lab.families.family import Draft, Reference
 from modtools.lab.minimality import is_minimal
 from modtools.lab.unit_tests import unit_tests
 from modtools.surfaces import SURFACES
@@ -94,6 +94,12 @@ def generate(family: str, c: int, seed: int) -> Task:
     Raises:
         UsageError: an unknown family, or a stratum that the family does not offer.
     """
+    draft, files, tests = drafted(family, c, seed)
+    return Task(f"{family}-{c}-{seed:04d}", family, c, draft.u, seed, draft.text, files, tests, draft.brief)
+
+
+def drafted(family: str, c: int, seed: int) -> tuple[Draft, dict[str, str], dict[str, str]]:
+    """(draft, files, tests) that a task is made of: the first draft of its seed that is minimal; errors as `generate`."""
     if family not in FAMILIES:
         raise UsageError(f"unknown family {family!r}; choose one of {', '.join(FAMILIES)}")
     if c not in FAMILIES[family].strata:
@@ -104,8 +110,7 @@ def generate(family: str, c: int, seed: int) -> Task:
         draft = FAMILIES[family].build(rng, c)
         files, tests = draft.before.files(), unit_tests(draft.after, draft.checks)
         if is_minimal(draft, files | tests):
-            name = f"{family}-{c}-{seed:04d}"
-            return Task(name, family, c, draft.u, seed, draft.text, files, tests, draft.brief)
+            return draft, files, tests
     raise RuntimeError(f"family {family}, stratum {c}, seed {seed}: {BUILD_ATTEMPTS} drafts, none of them minimal")
 
 

@@ -8,6 +8,7 @@ betray the file; VERBS and THINGS name a task's functions; SETTINGS end the name
 from __future__ import annotations
 
 import random
+from math import perm
 
 from modtools.lab.packages import Definition, Module, Package
 
@@ -42,6 +43,8 @@ PARAMETERS = "amount bags days hours pieces visits".split()
 SETTINGS = (
     "BATCH_SIZE GRACE_DAYS HOLD_HOURS MAX_WEIGHT MIN_STOCK PAGE_ROWS QUEUE_DEPTH RETRY_LIMIT TRIAL_DAYS WARN_LEVEL"
 ).split()
+
+NUMBERS = range(2, 61)  # values of constants
 
 CONSTANTS = "BASE CAP FLOOR LIMIT MARGIN SHARE SPAN STEP".split()
 
@@ -113,7 +116,9 @@ MOULDS = (
     ),
 )
 
-# Calls the first definition of another module, which takes one integer (MOULDS[0] or MOULDS[1]).
+FIRST = MOULDS[:2]  # of which a module's first definition is cast
+
+# Calls the first definition of another module, which takes one integer (one of FIRST).
 LINK = (
     "{noun}_with_{other}",
     "def {noun}_with_{other}(units):\n"
@@ -129,18 +134,23 @@ def cast(mould: tuple[str, str, tuple[str, ...]], **words: object) -> Definition
     return Definition(name.format(**words), source.format(**words), tuple(probe.format(**words) for probe in probes))
 
 
+def arrangements(files: int) -> int:
+    """In how many ways `files` different files of a package can be named in order, its own name included."""
+    return len(PACKAGES) * perm(len(NOUNS), files)
+
+
 def make_package(rng: random.Random, size: int) -> Package:
     """A package of `size` modules with two or three definitions each, about 25 lines a module."""
     name = rng.choice(PACKAGES)
     package = Package(name, f"What the {name} runs on.", {})
     for noun in rng.sample(sorted(NOUNS), size):
         plural = NOUNS[noun]
-        constants = {f"{noun.upper()}_{word}": rng.randint(2, 60) for word in rng.sample(CONSTANTS, 3)}
+        constants = {f"{noun.upper()}_{word}": rng.choice(NUMBERS) for word in rng.sample(CONSTANTS, 3)}
         first, second, *_ = constants
         if rng.random() < 0.5:  # a near-duplicate that nothing uses any more
-            constants[f"{second}_OLD"] = rng.randint(2, 60)
+            constants[f"{second}_OLD"] = rng.choice(NUMBERS)
         words = {"noun": noun, "plural": plural, "Noun": noun.capitalize(), "a": first, "b": second}
-        definitions = [cast(rng.choice(MOULDS[:2]), **words)]
+        definitions = [cast(rng.choice(FIRST), **words)]
         definitions += [cast(mould, **words) for mould in rng.sample(MOULDS[2:], rng.randint(1, 2))]
         imports = ()
         if package.modules and rng.random() < 0.6:

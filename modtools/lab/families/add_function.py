@@ -18,13 +18,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import factorial, perm, prod
 from random import Random
 from typing import Any
 
 from modtools.lab.families import family
 from modtools.lab.families.family import Draft, Family, Reference, Secret
 from modtools.lab.packages import Module
-from modtools.lab.vocabulary import PARAMETERS, QUALIFIERS, THINGS, cast, make_package
+from modtools.lab.vocabulary import FIRST, NUMBERS, PARAMETERS, QUALIFIERS, THINGS, arrangements, cast, make_package
+
+EXTRAS, NEW_EXTRAS, FACTORS, RATES = range(2, 41), range(10, 61), range(2, 10), range(2, 41)
+PLACES = 3  # where the function stands beside which the new one goes
 
 DESCRIBED = ("handling rate", "storage cost", "packing charge", "sorting time", "transport toll")
 
@@ -62,16 +66,25 @@ def build(rng: Random, c: int) -> Draft:
     words, constant_words = (rng.sample(QUALIFIERS, 2 * count) for _ in range(2))
     names = [f"{word}_{thing}" for word in words]
     constants = [f"{word.upper()}_{_shout(what)}" for word, what in zip(constant_words, described, strict=True)]
+    ats = []
     for home, name, constant in zip(homes, names, constants, strict=True):
-        beside = cast(BESIDE, name=name, extra=rng.randint(2, 60))
-        before = before.plus(home, beside, constants={constant: rng.randint(2, 40)}, at=rng.randint(0, 2))
+        beside, rate = cast(BESIDE, name=name, extra=rng.choice(NUMBERS)), rng.choice(RATES)
+        ats.append(rng.randint(0, PLACES - 1))
+        before = before.plus(home, beside, constants={constant: rate}, at=ats[-1])
 
     after, parts = before, []
     for home, word, name, what, constant in zip(homes[:count], words, names, described, constants, strict=False):
         part = {"function": f"{word}_{new_thing}", "parameter": rng.choice(PARAMETERS)}
-        part["extra"] = str(rng.randint(2, 40))
+        part["extra"] = str(rng.choice(EXTRAS))
         after = after.plus(home, cast(NEW, factor=constant, **part))
         parts.append({**part, "constant": what, "beside": name})
+
+    # The line before which a function goes is that of a function in `names`, or else of the module's first mould.
+    first = [PLACES if at == 0 else PLACES / (PLACES - 1) * len(FIRST) for at in ats[:count]]
+    told = perm(len(QUALIFIERS), count) ** 2 * perm(len(DESCRIBED), count) * (len(PARAMETERS) * len(EXTRAS)) ** count
+    one_in = arrangements(count) * told * len(THINGS) * prod(first) / factorial(count)
+    if c > 2 or ats[0] == 0:  # the other thing is told as well
+        one_in *= len(THINGS) - 1
 
     brief: dict[str, Any] = {"parts": parts}
     if c == 2:
@@ -83,7 +96,7 @@ def build(rng: Random, c: int) -> Draft:
             "{path} needs a function {function}({parameter}) that returns {parameter} times the file's {constant}, "
             "plus {extra}.",
         )
-        return Draft(before, after, rng.choice(wordings).format(**parts[0], **brief), brief)
+        return Draft(before, after, rng.choice(wordings).format(**parts[0], **brief), brief, one_in=one_in)
     brief["pattern"] = f"{names[0]}(" if c == 3 else f"_{thing}("
     wordings = (
         "Add a function {function}({parameter}) to the module that defines {beside}(). It returns {parameter} times "
@@ -98,7 +111,7 @@ def build(rng: Random, c: int) -> Draft:
         places.append(Secret(home, rf"\b(test_)?({name}|{part['function']})\b", part["function"]))
         needs.append([Secret(home, constant, part["function"])])
     secrets = [places, *needs]
-    return Draft(before, after, text, brief, u=count, secrets=secrets)
+    return Draft(before, after, text, brief, u=count, secrets=secrets, one_in=one_in)
 
 
 def _shout(described: str) -> str:
@@ -111,7 +124,7 @@ def _new_module(rng: Random) -> Draft:
     thing, (word, module_word) = rng.choice(THINGS), rng.sample(QUALIFIERS, 2)
     module = f"{module_word}_{thing}s"
     part = {"function": f"{word}_{thing}", "parameter": rng.choice(PARAMETERS)}
-    part |= {"factor": str(rng.randint(2, 9)), "extra": str(rng.randint(10, 60))}
+    part |= {"factor": str(rng.choice(FACTORS)), "extra": str(rng.choice(NEW_EXTRAS))}
     after = before.with_module(Module(module, "", definitions=(cast(NEW, **part),)))
     brief = {"path": before.path(module), **part}
     wordings = (
@@ -119,7 +132,9 @@ def _new_module(rng: Random) -> Draft:
         "Write a new file {path}. Its function {function}({parameter}) returns {parameter} times {factor}, plus "
         "{extra}.",
     )
-    return Draft(before, after, rng.choice(wordings).format(**brief), brief)
+    told = perm(len(QUALIFIERS), 2) * len(THINGS) * len(PARAMETERS) * len(FACTORS) * len(NEW_EXTRAS)
+    one_in = arrangements(0) * told
+    return Draft(before, after, rng.choice(wordings).format(**brief), brief, one_in=one_in)
 
 
 def insertion(part: Mapping[str, str], text: str) -> tuple[str, str] | None:

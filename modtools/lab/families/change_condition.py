@@ -16,13 +16,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import factorial, perm
 from random import Random
 from typing import Any
 
 from modtools.lab.families import family
 from modtools.lab.families.family import Draft, Family, Reference, listed
 from modtools.lab.packages import Definition, Package
-from modtools.lab.vocabulary import PARAMETERS, QUALIFIERS, SETTINGS, cast, make_package
+from modtools.lab.vocabulary import NUMBERS, PARAMETERS, QUALIFIERS, SETTINGS, arrangements, cast, make_package
+
+BOUNDS = range(70, 100)
+BOUNDED, COMMON = 0.5, 0.4  # shares of drafts: a bound is added; one for all checks
 
 SIGNS = ((">", ">="), ("<", "<="), (">=", ">"), ("<=", "<"))
 
@@ -72,11 +76,11 @@ def build(rng: Random, c: int) -> Draft:
     homes = rng.sample(list(package.modules), count + 2)
     moulds = rng.choices(CHECKS, k=count + 2)
     values = rng.choices(PARAMETERS, k=count + 2)
-    limits, extras = rng.choices(range(2, 61), k=count + 2), rng.choices(range(2, 61), k=count + 2)
+    limits, extras = rng.choices(NUMBERS, k=count + 2), rng.choices(NUMBERS, k=count + 2)
     at = rng.randint(0, 2)
-    bounded, common = rng.random() < 0.5, rng.random() < 0.4
+    bounded, common = rng.random() < BOUNDED, rng.random() < COMMON
     was, becomes = (">", "<") if bounded else rng.choice(SIGNS)
-    bounds = rng.sample(range(70, 100), count)
+    bounds = rng.sample(BOUNDS, count)
     if common:
         bounds = bounds[:1] * count
     checks = [f"{value} {was} {setting}" for value, setting in zip(values, settings, strict=True)]
@@ -97,6 +101,11 @@ def build(rng: Random, c: int) -> Draft:
 
     before, after = state(checks), state(changed[:count] + checks[count:])
     u = len(set(bounds)) if bounded else 1
+    told = perm(len(QUALIFIERS), count) * len(SETTINGS) * len(PARAMETERS) ** count / factorial(count)
+    how = len(SIGNS) / (1 - BOUNDED) if not bounded else len(BOUNDS) / BOUNDED
+    if bounded and count > 1:
+        how = len(BOUNDS) / BOUNDED / COMMON if common else perm(len(BOUNDS), count) / BOUNDED / (1 - COMMON)
+    one_in = arrangements(count) * told * how
     if c == 1:
         brief: dict[str, Any] = {"path": package.path(homes[0]), "old": checks[0], "new": changed[0]}
         wordings = (
@@ -104,7 +113,7 @@ def build(rng: Random, c: int) -> Draft:
             "The condition `{old}` in {path} is wrong; it must read `{new}`.",
             "Open point: {path} checks `{old}`. Make it `{new}`.",
         )
-        return Draft(before, after, rng.choice(wordings).format(**brief), brief, u=u)
+        return Draft(before, after, rng.choice(wordings).format(**brief), brief, u=u, one_in=one_in)
     pattern = settings[0] if c == 2 else ending
     which = pattern if c == 2 else f"a constant whose name ends with {pattern}"
     if not bounded:
@@ -129,7 +138,7 @@ def build(rng: Random, c: int) -> Draft:
         )
     pairs = listed([f"below {b} for {s}" for s, b in zip(settings, bounds, strict=False)])
     text = rng.choice(wordings).format(**brief, which=which, pairs=pairs)
-    return Draft(before, after, text, brief, u=u)
+    return Draft(before, after, text, brief, u=u, one_in=one_in)
 
 
 def _function(mould, word: str, value: str, check: str, setting: str, limit: int, extra: int) -> Definition:

@@ -17,15 +17,19 @@ modtools.lab.minimality), and no two lie in one file.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import factorial, perm, prod
 from random import Random
 from typing import Any
 
 from modtools.lab.families import family
-from modtools.lab.families.counted import CONSTANTS, FUNCTIONS, USES, Count, Words, line, needle, plant
+from modtools.lab.families.counted import CONSTANTS, FUNCTIONS, USES, Count, Words, line, needle, one_in, plant
 from modtools.lab.families.family import Draft, Family, Reference, Secret, listed
 from modtools.lab.packages import Module, Package
 from modtools.lab.unit_tests import Claim
-from modtools.lab.vocabulary import PARAMETERS, QUALIFIERS, cast, make_package
+from modtools.lab.vocabulary import PARAMETERS, QUALIFIERS, arrangements, cast, make_package
+
+OFFERED = [FUNCTIONS, FUNCTIONS, CONSTANTS, USES]
+NEW_FILE = 0.5  # share of the drafts with c = 2
 
 NAMES = "AUDIT INDEX REVIEW SURVEY".split()
 NEW_FILES = "census figures inventory summary".split()
@@ -71,12 +75,12 @@ def build(rng: Random, c: int) -> Draft:
     modules = tuple(package.modules)
     words = Words(rng)
     wanted: list[Count] = []
-    for kind in rng.sample([FUNCTIONS, FUNCTIONS, CONSTANTS, USES], counts):
+    for kind in rng.sample(OFFERED, counts):
         package, count = plant(package, words, kind, taken=[count.secret.module for count in wanted])
         wanted.append(count)
     names = [f"{name}_COUNT" for name in rng.sample(NAMES, counts)]
-    if not places or (c == 2 and rng.random() < 0.5):
-        return _new_file(rng, package, wanted, names)
+    if not places or (c == 2 and rng.random() < NEW_FILE):
+        return _new_file(rng, package, wanted, names, len(SHAPES[c]) / (NEW_FILE if c == 2 else 1))
 
     free = [module for module in modules if module not in {count.secret.module for count in wanted}]
     homes = rng.sample(free, places)
@@ -99,6 +103,11 @@ def build(rng: Random, c: int) -> Draft:
     before = state([0] * places)
     numbers = [_number(before, count) for count in wanted]
     after = state([numbers[i] for i in owners])
+    told = one_in([count.kind for count in wanted], numbers, OFFERED) * perm(len(NAMES), counts)
+    # Places are told in the order of their paths: orders of one set of places, each owner's first place being drawn first.
+    orders = prod(owners.count(i) for i in range(counts)) * factorial(places - counts)
+    told *= arrangements(places) * counts ** (places - counts) / orders
+    told *= len(SHAPES[c]) / (1 - NEW_FILE if c == 2 else 1) * (1 if c in (2, 3) else perm(len(QUALIFIERS), places))
     checks = [
         _claim(before, home, constant, wanted[i]) for home, constant, i in zip(homes, constants, owners, strict=True)
     ]
@@ -126,11 +135,11 @@ def build(rng: Random, c: int) -> Draft:
     text = rng.choice(wordings).format(**brief, name=names[0], spoken=wanted[0].spoken, each=each)
     place = Secret(homes[-1], rf"(?i)\b(test_)?{constants[-1]}\b", constants[-1].lower())
     secrets = [] if c == 2 else [[place], *([count.secret] for count in wanted)]
-    return Draft(before, after, text, brief, u=counts, checks=checks, secrets=secrets)
+    return Draft(before, after, text, brief, u=counts, checks=checks, secrets=secrets, one_in=told)
 
 
-def _new_file(rng: Random, before: Package, wanted: Sequence[Count], names: Sequence[str]) -> Draft:
-    """The counts go into a module that is not there yet."""
+def _new_file(rng: Random, before: Package, wanted: Sequence[Count], names: Sequence[str], odds: float) -> Draft:
+    """The counts go into a module that is not there yet; one in `odds` drafts comes here."""
     module = rng.choice(NEW_FILES)
     numbers = {name: _number(before, count) for name, count in zip(names, wanted, strict=True)}
     after = before.with_module(Module(module, SUMMARY, constants=numbers))
@@ -144,7 +153,9 @@ def _new_file(rng: Random, before: Package, wanted: Sequence[Count], names: Sequ
     )
     secrets = [[count.secret] for count in wanted] if len(wanted) > 1 else []
     text = rng.choice(wordings).format(**brief, each=each)
-    return Draft(before, after, text, brief, u=len(wanted), checks=checks, secrets=secrets)
+    told = one_in([count.kind for count in wanted], list(numbers.values()), OFFERED) * perm(len(NAMES), len(wanted))
+    told *= arrangements(0) * len(NEW_FILES) * odds
+    return Draft(before, after, text, brief, u=len(wanted), checks=checks, secrets=secrets, one_in=told)
 
 
 def _number(package: Package, count: Count) -> int:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import comb
 from random import Random
 
 from modtools.lab.families.family import Secret
 from modtools.lab.packages import Package
-from modtools.lab.vocabulary import PARAMETERS, QUALIFIERS, SETTINGS, THINGS, VERBS, cast
+from modtools.lab.vocabulary import NUMBERS, PARAMETERS, QUALIFIERS, SETTINGS, THINGS, VERBS, cast
 
+PLANTED = range(3, 6)  # modules in which there is something to count
 FUNCTIONS, CONSTANTS, USES = "functions whose names start with", "constants whose names end with", "functions that use"
 
 # By kind: the text that a search looks for, and what the line of a counted thing matches.
@@ -99,6 +101,29 @@ class Words:
         return word
 
 
+def one_in(kinds: Sequence[str], numbers: Sequence[int], offered: Sequence[str]) -> float:
+    """1 / the probability that these kinds, drawn in order from those offered, have these names and numbers."""
+    odds, left, functions, settings = 1.0, list(offered), 0, 0
+    for kind, number in zip(kinds, numbers, strict=True):
+        odds *= len(left) / left.count(kind)
+        left.remove(kind)
+        if kind == FUNCTIONS:
+            odds *= len(VERBS) - functions
+            functions += 1
+        else:
+            odds *= (len(SETTINGS) - settings) * (len(QUALIFIERS) if kind == USES else 1)
+            settings += 1
+        odds /= _chance(kind, number)
+    return odds
+
+
+def _chance(kind: str, number: int) -> float:
+    """The probability of a number: one or two things in each planted module, or one constant."""
+    if kind == CONSTANTS:
+        return 1 / len(PLANTED)
+    return sum(comb(modules, number - modules) / 2**modules for modules in PLANTED if number >= modules) / len(PLANTED)
+
+
 def needle(count: Mapping[str, str]) -> str:
     """What to search for."""
     return NEEDLES[count["kind"]].format(what=count["what"])
@@ -123,21 +148,21 @@ def plant(package: Package, words: Words, kind: str, taken: Sequence[str]) -> tu
         what = "_" + words.draw(SETTINGS)
     else:
         what = f"{words.draw(QUALIFIERS).upper()}_{words.draw(SETTINGS)}"
-        package = package.plus(home, constants={what: rng.randint(2, 60), f"{what}_OLD": rng.randint(2, 60)})
+        package = package.plus(home, constants={what: rng.choice(NUMBERS), f"{what}_OLD": rng.choice(NUMBERS)})
     things = rng.sample(THINGS, 12)
     planted = []
-    modules = rng.sample(others, rng.randint(3, 5))
+    modules = rng.sample(others, rng.choice(PLANTED))
     for module in modules:
         for _ in range(1 if kind == CONSTANTS else rng.randint(1, 2)):
             word = words.draw(QUALIFIERS) if kind != FUNCTIONS else ""
             constant = word.upper() + what if kind == CONSTANTS else what
             function = cast(MOULDS[kind], what=what, thing=things.pop(), word=word, constant=constant, module=home,
-                            value=rng.choice(PARAMETERS), extra=rng.randint(2, 60))  # fmt: skip
+                            value=rng.choice(PARAMETERS), extra=rng.choice(NUMBERS))  # fmt: skip
             planted.append((module, function.name, constant))
             package = package.plus(
                 module,
                 function,
-                constants={constant: rng.randint(2, 60)} if kind == CONSTANTS else {},
+                constants={constant: rng.choice(NUMBERS)} if kind == CONSTANTS else {},
                 imports=(home,) if kind == USES else (),
                 at=rng.randint(0, 2),
             )
@@ -151,7 +176,7 @@ def plant(package: Package, words: Words, kind: str, taken: Sequence[str]) -> tu
 def _look_alike(package: Package, words: Words, kind: str, what: str, module: str, thing: str) -> Package:
     """A method of a name that counts for functions, or a constant of a name that is nearly right."""
     rng = words.rng
-    extra = rng.randint(2, 60)
+    extra = rng.choice(NUMBERS)
     if kind == FUNCTIONS:
         names = {"Verb": what.strip("_").capitalize(), "Thing": thing.capitalize()}
         return package.plus(module, cast(RECORD, what=what, thing=thing, extra=extra, **names), at=rng.randint(0, 2))

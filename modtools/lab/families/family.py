@@ -86,6 +86,9 @@ class Draft:
         u: distinct edits; one edit applied at several places counts once.
         checks: tests beyond the probes of the changed package.
         secrets: groups of secrets; secrets of *different* groups must not be shown by one search.
+        one_in: the operations of this draft's reference come up once in so many drafts of its family and stratum, on
+            average: 1 / their probability. Its log2 is their surprisal; the mean of that is the exact entropy of the
+            choice (see `lab.choice_entropy`). Drafts that are drawn anew for their secrets are not counted in.
     """
 
     before: Package
@@ -95,6 +98,7 @@ class Draft:
     u: int = 1
     checks: Sequence[Check | Claim] = ()
     secrets: Sequence[Sequence[Secret]] = ()
+    one_in: float = 1.0
 
 
 @dataclass(frozen=True)

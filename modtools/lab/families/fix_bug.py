@@ -17,13 +17,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import factorial, perm, prod
 from random import Random
 from typing import Any
 
 from modtools.lab.families import family
 from modtools.lab.families.family import Draft, Family, Reference, Secret, listed
 from modtools.lab.packages import Package
-from modtools.lab.vocabulary import PARAMETERS, QUALIFIERS, THINGS, cast, make_package
+from modtools.lab.vocabulary import PARAMETERS, QUALIFIERS, THINGS, arrangements, cast, make_package
+
+ENDS = ("RATE", "FEE", "COST")
 
 SIGNS = {"times": "*", "plus": "+", "minus": "-"}
 FAILURES = ("{name}({value}) should be {right} but is {wrong}", "{name}({value}) gives {wrong} instead of {right}")
@@ -74,14 +77,15 @@ def build(rng: Random, c: int) -> Draft:
     words, prefixes = rng.sample(QUALIFIERS, count), rng.sample(QUALIFIERS, count)
     names = [f"{word}_{thing}" for word in words]
     at, bodies = rng.randint(0, 2), rng.sample(BODIES, count)
-    rights, wrongs = [], []
+    rights, wrongs, flaws = [], [], []
     for home, name, prefix, parameter in zip(homes, names, prefixes, rng.sample(PARAMETERS, count), strict=True):
-        constants = {f"{prefix.upper()}_{end}": rng.randint(3, 30) for end in rng.sample(("RATE", "FEE", "COST"), 2)}
+        constants = {f"{prefix.upper()}_{end}": rng.randint(3, 30) for end in rng.sample(ENDS, 2)}
         first, second = constants
         operations = [rng.choice(("plus", "minus")), "times"]
         rng.shuffle(operations)
         rights.append(Formula(parameter, operations[0], first, operations[1], second))
         place = rng.choice((0, 1))
+        flaws.append(2 * (2 if operations[place] == "times" else 1))  # places, and signs where "times" went
         operations[place] = rng.choice(("plus", "minus")) if operations[place] == "times" else "times"
         wrongs.append(Formula(parameter, operations[0], first, operations[1], second))
         near = cast(NEAR, name=name, parameter=parameter, constant=second)
@@ -102,13 +106,18 @@ def build(rng: Random, c: int) -> Draft:
         wrong, right = (getattr(loaded[home], name)(value) for loaded in (was, becomes))
         failures.append(rng.choice(FAILURES).format(name=name, value=value, wrong=wrong, right=right))
     brief: dict[str, Any] = {"functions": names}
+    told = perm(len(PARAMETERS), count) * perm(len(QUALIFIERS), count) * perm(len(ENDS), 2) ** count
+    one_in = arrangements(count) * told * perm(len(BODIES), count) * prod(4 * each for each in flaws) / factorial(count)
+    if c > 2:
+        one_in *= len(THINGS) * (len(QUALIFIERS) if c == 3 else 1)  # the search tells a name, or its ending
     if c == 2:
         brief["path"] = before.path(homes[0])
         wordings = (
             "A test of {path} fails: {failures}. Find the mistake in the formula and fix it.",
             "In {path} {failures}. Repair the function.",
         )
-        return Draft(before, after, rng.choice(wordings).format(**brief, failures=listed(failures)), brief)
+        text = rng.choice(wordings).format(**brief, failures=listed(failures))
+        return Draft(before, after, text, brief, one_in=one_in)
     brief["pattern"] = f"{names[0]}(" if c == 3 else f"_{thing}("
     wordings = (
         "The tests do not pass: {failures}. Find the mistake and fix it.",
@@ -120,7 +129,7 @@ def build(rng: Random, c: int) -> Draft:
         [Secret(home, f"{re.escape(wrong.code())}|{right.spoken()}", name)]
         for home, name, wrong, right in zip(homes, names, wrongs, rights, strict=True)
     ]
-    return Draft(before, after, text, brief, u=count, secrets=[places, *formulas])
+    return Draft(before, after, text, brief, u=count, secrets=[places, *formulas], one_in=one_in)
 
 
 def repair(name: str, text: str) -> tuple[str, str] | None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from math import factorial, perm
 from random import Random
 from typing import Any
 
@@ -24,7 +25,10 @@ from modtools.lab.families import family
 from modtools.lab.families.family import Draft, Family, Reference, listed
 from modtools.lab.packages import Module, Package
 from modtools.lab.unit_tests import Check, Claim
-from modtools.lab.vocabulary import QUALIFIERS, SETTINGS, cast, make_package
+from modtools.lab.vocabulary import CONSTANTS, NUMBERS, QUALIFIERS, SETTINGS, arrangements, cast, make_package
+
+VALUES = range(61, 100)
+NEW_FILE = 0.5  # share of the drafts without uses in which the new home is not there yet
 
 SHAPES = {2: ((1, 0),), 3: ((1, 0),), 5: ((1, 2), (3, 0)), 8: ((1, 5), (3, 3))}  # (constants, uses)
 NEW_FILES = "defaults limits options settings".split()
@@ -49,17 +53,19 @@ def build(rng: Random, c: int) -> Draft:
     target, *homes = first
     ending = "_" + rng.choice(SETTINGS)
     names = [word.upper() + ending for word in rng.sample(QUALIFIERS, count)]
-    values = rng.sample(range(61, 100), count)
+    values = rng.sample(VALUES, count)
     near = rng.choice([f"{names[0]}_OLD", f"{names[0]}_2"])
     words = rng.sample(QUALIFIERS, uses + 1)
     start = package.modules[target].definitions[0].name
-    anchor = "{} = {}".format(*rng.choice(list(package.modules[target].constants.items())))
-    new_file = uses == 0 and rng.random() < 0.5
+    lines = package.modules[target].constants
+    anchor_name, anchor_value = rng.choice(list(lines.items()))
+    anchor = f"{anchor_name} = {anchor_value}"
+    new_file = uses == 0 and rng.random() < NEW_FILE
     place = rng.choice(NEW_FILES) if new_file else target
 
     *users, spare = rng.sample(others, uses + 1)
     use = cast(USE, word=words[-1], target=target, start=start, home=homes[0], constant=near)
-    package = package.plus(homes[0], constants={near: rng.randint(2, 60)})
+    package = package.plus(homes[0], constants={near: rng.choice(NUMBERS)})
     package = package.plus(spare, use, imports=(homes[0], target))
 
     def state(holders: Sequence[str]) -> Package:
@@ -101,7 +107,16 @@ def build(rng: Random, c: int) -> Draft:
     mend = " Change the code that uses it." if count == 1 else " Change the code that uses them."
     text = rng.choice(wordings).format(**brief, where=where, spoken=spoken, mend=mend if uses else "")
     u = count + 1 + min(uses, count)  # the lines that go, the lines that come, and for each constant its mended use
-    return Draft(before, after, text, brief, u=u, checks=checks)
+    told = len(SETTINGS) * perm(len(QUALIFIERS), count) * perm(len(VALUES), count) / factorial(max(count, uses))
+    if new_file:
+        where = arrangements(count) * len(NEW_FILES) / NEW_FILE
+    else:
+        # A module has three constants or, as often, an old one beside them; the line may be any.
+        share = 0.5 / 4 if anchor_name.endswith("_OLD") else 0.5 + 0.5 * 3 / 4
+        where = arrangements(count + 1 + uses) * len(CONSTANTS) * len(NUMBERS) / share
+        where /= 1 if uses else 1 - NEW_FILE
+    one_in = len(SHAPES[c]) * told * where
+    return Draft(before, after, text, brief, u=u, checks=checks, one_in=one_in)
 
 
 def _arrival(brief: Mapping[str, Any], lines: Sequence[str]) -> tuple[str, str]:

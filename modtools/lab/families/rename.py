@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import factorial, perm
 from random import Random
 from typing import Any
 
@@ -20,7 +21,7 @@ from modtools.lab.families import family
 from modtools.lab.families.family import Draft, Family, Reference
 from modtools.lab.packages import Package
 from modtools.lab.unit_tests import Check
-from modtools.lab.vocabulary import QUALIFIERS, THINGS, VERBS, cast, make_package
+from modtools.lab.vocabulary import QUALIFIERS, THINGS, VERBS, arrangements, cast, make_package
 
 WORK = (
     (
@@ -83,7 +84,9 @@ def build(rng: Random, c: int) -> Draft:
             "Give {old} the name {new} in the whole package; the old name must be gone.",
         )
     text = rng.choice(wordings).format(**brief)
-    return Draft(state(old), state(new), text, brief, checks=(Check(home, f"{old}_is_gone", old),))
+    names = perm(len(VERBS), 2) * len(THINGS)
+    one_in = arrangements(1 + callers) * names / factorial(callers)
+    return Draft(state(old), state(new), text, brief, checks=(Check(home, f"{old}_is_gone", old),), one_in=one_in)
 
 
 def operations(brief: Mapping[str, Any]) -> Reference:

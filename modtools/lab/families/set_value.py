@@ -11,6 +11,7 @@ The least number of calls:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import factorial, perm
 from random import Random
 from typing import Any
 
@@ -18,7 +19,10 @@ from modtools.lab.families import family
 from modtools.lab.families.family import Draft, Family, Reference, listed
 from modtools.lab.packages import Package
 from modtools.lab.unit_tests import Check
-from modtools.lab.vocabulary import QUALIFIERS, SETTINGS, cast, make_package
+from modtools.lab.vocabulary import NUMBERS, QUALIFIERS, SETTINGS, arrangements, cast, make_package
+
+NEW_NUMBERS = range(61, 100)
+REMOVED, COMMON = 0.4, 0.5  # shares of drafts: a line goes (c = 1); all settings get one value (c > 2)
 
 USES = (
     (
@@ -47,7 +51,7 @@ USES = (
 
 def build(rng: Random, c: int) -> Draft:
     """One setting in each changed file, and one near-duplicate that stays as it is."""
-    if c == 1 and rng.random() < 0.4:
+    if c == 1 and rng.random() < REMOVED:
         return _removed(rng)
     count = max(1, c - 1)
     package = make_package(rng, size=max(7, count + 2))
@@ -66,9 +70,9 @@ def build(rng: Random, c: int) -> Draft:
             made = made.plus(home, cast(mould, word=word, setting=name), constants={name: value}, at=at)
         return made
 
-    olds = rng.choices(range(2, 61), k=count + 1)
-    news = rng.sample(range(61, 100), count)
-    common = count > 1 and rng.random() < 0.5
+    olds = rng.choices(NUMBERS, k=count + 1)
+    news = rng.sample(NEW_NUMBERS, count)
+    common = count > 1 and rng.random() < COMMON
     if common:
         news = news[:1] * count
     pairs = [[name, str(new)] for name, new in zip(names, news, strict=False)]
@@ -103,7 +107,10 @@ def build(rng: Random, c: int) -> Draft:
         )
     spoken = listed([f"{name} to {value}" for name, value in pairs])
     text = rng.choice(wordings).format(**brief, pairs=spoken)
-    return Draft(state(olds), state([*news, olds[-1]]), text, brief, u=len(set(news)))
+    share = 1 - REMOVED if c == 1 else 1 if count == 1 else COMMON if common else 1 - COMMON
+    settings = perm(len(QUALIFIERS), count) * len(SETTINGS) * len(NUMBERS) ** count
+    one_in = arrangements(count) * settings * perm(len(NEW_NUMBERS), 1 if common else count) / factorial(count) / share
+    return Draft(state(olds), state([*news, olds[-1]]), text, brief, u=len(set(news)), one_in=one_in)
 
 
 def _removed(rng: Random) -> Draft:
@@ -114,16 +121,17 @@ def _removed(rng: Random) -> Draft:
     name = f"{word.upper()}_{rng.choice(SETTINGS)}"
     old, near = rng.choice([(f"{name}_OLD", name), (name, f"{name}S")])
     package = package.plus(
-        near_home, cast(rng.choice(USES), word=word, setting=near), constants={near: rng.randint(2, 60)}
+        near_home, cast(rng.choice(USES), word=word, setting=near), constants={near: rng.choice(NUMBERS)}
     )
-    before = package.plus(home, constants={old: rng.randint(2, 60)})
+    before = package.plus(home, constants={old: rng.choice(NUMBERS)})
     brief = {"path": package.path(home), "old": f"{old} = {before.modules[home].constants[old]}", "new": ""}
     wordings = (
         "Remove the line `{old}` from {path}. Nothing uses it.",
         "Nothing needs `{old}` in {path} any more; delete that line.",
     )
     text = rng.choice(wordings).format(**brief)
-    return Draft(before, package, text, brief, checks=[Check(home, f"{old}_is_gone", old)])
+    one_in = arrangements(1) * len(QUALIFIERS) * len(SETTINGS) * 2 * len(NUMBERS) / REMOVED
+    return Draft(before, package, text, brief, checks=[Check(home, f"{old}_is_gone", old)], one_in=one_in)
 
 
 def operations(brief: Mapping[str, Any]) -> Reference:

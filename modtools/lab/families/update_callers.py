@@ -11,6 +11,7 @@ changes one file, so there is one call a file, and one before them because the t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import factorial, perm
 from random import Random
 from typing import Any
 
@@ -18,7 +19,10 @@ from modtools.lab.families import family
 from modtools.lab.families.family import Draft, Family, Reference, listed
 from modtools.lab.packages import Package
 from modtools.lab.unit_tests import Check
-from modtools.lab.vocabulary import QUALIFIERS, THINGS, VERBS, cast, make_package
+from modtools.lab.vocabulary import NUMBERS, QUALIFIERS, THINGS, VERBS, arrangements, cast, make_package
+
+EXTRAS, VALUES = range(2, 60), range(2, 30)
+REQUIRED, COMMON = 0.6, 0.5  # shares of drafts: the parameter loses its default; all calls pass one value
 
 WEIGHTS = "factor margin rate scale share weight".split()
 ARGUMENTS = "bags bolts boxes coils drums jars kegs planks rolls sacks tins trays".split()
@@ -50,14 +54,14 @@ def build(rng: Random, c: int) -> Draft:
     parameter = rng.choice(WEIGHTS)
     modules, words = rng.sample(others, callers), rng.sample(QUALIFIERS, callers)
     arguments = rng.sample(ARGUMENTS, callers)
-    extras = rng.sample(range(2, 60), callers + 1)
-    default, *values = rng.sample(range(2, 30), callers + 1)
-    required, common = rng.random() < 0.6, rng.random() < 0.5
+    extras = rng.sample(EXTRAS, callers + 1)
+    default, *values = rng.sample(VALUES, callers + 1)
+    required, common = rng.random() < REQUIRED, rng.random() < COMMON
     if common or not required:
         values = values[:1] * callers
     at = rng.randint(0, 2)
     near = {"name": f"{name}s", "parameter": parameter, "signature": f"units, {parameter}"}
-    package = package.plus(home, cast(FUNCTION, extra=rng.randint(2, 60), **near))
+    package = package.plus(home, cast(FUNCTION, extra=rng.choice(NUMBERS), **near))
 
     def state(signature: str, passed: str) -> Package:
         """The package where the function has this signature and the calls pass this."""
@@ -69,6 +73,14 @@ def build(rng: Random, c: int) -> Draft:
             made = made.plus(module, caller, imports=(home,), at=at)
         return made
 
+    told = len(VERBS) * len(THINGS) * len(WEIGHTS) * perm(len(ARGUMENTS), callers) / factorial(callers)
+    if not required:
+        how = len(VALUES) / (1 - REQUIRED)
+    else:  # the default, and one value or several
+        share = 1 if callers == 1 else COMMON if common else 1 - COMMON
+        how = perm(len(VALUES), 2 if common else callers + 1) / REQUIRED / share
+    one_in = arrangements(1 + callers) * told * how
+
     brief: dict[str, Any] = {"function": name, "parameter": parameter}
     by_keyword = f"{{argument}}, {parameter}={{value}}"
     if not required:
@@ -79,7 +91,8 @@ def build(rng: Random, c: int) -> Draft:
             "Make the parameter {parameter} of {function} {kind}, and pass it by keyword in every call.",
             "The function {function} should take {parameter} as a {kind} parameter. Change all its calls too.",
         )
-        return Draft(before, after, rng.choice(wordings).format(**brief), brief, u=2, checks=(refused,))
+        text = rng.choice(wordings).format(**brief)
+        return Draft(before, after, text, brief, u=2, checks=(refused,), one_in=one_in)
     before, after = state(f"units, {parameter}={default}", "{argument}"), state(f"units, {parameter}", by_keyword)
     refused = Check(home, f"{name}_without_{parameter}", f"{name}(3)")
     wordings = (
@@ -94,7 +107,7 @@ def build(rng: Random, c: int) -> Draft:
         each = [f"{parameter}={value} with {argument}" for argument, value in brief["values"]]
         calls = f"The calls then pass {listed(each)}."
     text = rng.choice(wordings).format(**brief, calls=calls)
-    return Draft(before, after, text, brief, u=1 + len(set(values)), checks=(refused,))
+    return Draft(before, after, text, brief, u=1 + len(set(values)), checks=(refused,), one_in=one_in)
 
 
 def operations(brief: Mapping[str, Any]) -> Reference:
