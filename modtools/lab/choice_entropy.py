@@ -4,8 +4,9 @@ C is the task's family and stratum, never its text (given that, hardly a choice 
 whole sequence of canonical operations, hence one number for all surfaces. Each family tells the exact probability of
 the operations it drafts (`Draft.one_in`); its log2 is their surprisal, and the mean surprisal is the entropy.
 
-The mean is taken over the tasks of a run, so it carries a sampling error, which is told. Drafts that are drawn anew,
-because one search would show two secrets, are not counted in: that changes a probability by their share at most.
+The mean is taken over the tasks of a run, so it carries a sampling error, which is told. Drafts are drawn anew where one
+search would show two secrets, and `one_in` speaks of all drafts. So for such families the mean is a cross-entropy: never
+below the entropy of the tasks that are kept, and above it by log2(1 / share of drafts kept) at most. That is told too.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ class ChoiceEntropy:
 
     Attributes:
         bits: mean surprisal of the tasks' operations.
-        error: its standard error, from the spread of the tasks within their families and strata.
+        error: its standard error, from the spread of the tasks within their families and strata; None where no family
+            and stratum has two.
+        slack: bits by which the mean may lie above the entropy at most, for drafts that were drawn anew.
         tasks: how many.
     """
 
     bits: float
-    error: float
+    error: float | None
+    slack: float
     tasks: int
 
 
@@ -41,9 +45,7 @@ def choice_bits(task: Task) -> float:
     Raises:
         UsageError: for a task of one's own; nobody knows its distribution.
     """
-    if task.own_solution:
-        raise UsageError(f"task {task.id} was not generated, so the entropy of its choice is not known")
-    return log2(drafted(task.family, task.c, task.seed)[0].one_in)
+    return _bits_and_tries(task)[0]
 
 
 def choice_entropy(tasks: Sequence[Task]) -> ChoiceEntropy:
@@ -54,11 +56,19 @@ def choice_entropy(tasks: Sequence[Task]) -> ChoiceEntropy:
     """
     if not tasks:
         raise UsageError("no tasks: an entropy of choices needs some")
-    cells: dict[tuple[str, int], list[float]] = {}
+    cells: dict[tuple[str, int], list[tuple[float, int]]] = {}
     for task in tasks:
-        cells.setdefault((task.family, task.c), []).append(choice_bits(task))
-    values = [bits for of in cells.values() for bits in of]
+        cells.setdefault((task.family, task.c), []).append(_bits_and_tries(task))
+    values = np.array([bits for of in cells.values() for bits, _ in of])
     freedom = len(values) - len(cells)
-    within = sum(float(((np.array(of) - np.mean(of)) ** 2).sum()) for of in cells.values())
-    error = float(np.sqrt(within / freedom / len(values))) if freedom > 0 else float("nan")
-    return ChoiceEntropy(float(np.mean(values)), error, len(values))
+    within = sum(float(np.var([bits for bits, _ in of]) * len(of)) for of in cells.values())
+    error = float(np.sqrt(within / freedom / len(values))) if freedom > 0 else None
+    slack = sum(len(of) * log2(np.mean([tries for _, tries in of])) for of in cells.values()) / len(values)
+    return ChoiceEntropy(float(values.mean()), error, float(slack), len(values))
+
+
+def _bits_and_tries(task: Task) -> tuple[float, int]:
+    if task.own_solution:
+        raise UsageError(f"task {task.id} was not generated, so the entropy of its choice is not known")
+    draft, *_, tries = drafted(task.family, task.c, task.seed)
+    return log2(draft.one_in), tries

@@ -12,6 +12,7 @@ from modtools.lab.analysis.crossover import crossover
 from modtools.lab.analysis.hypotheses import Finding, decide
 from modtools.lab.analysis.pass_k import pass_k
 from modtools.lab.analysis.recovery import injected, natural
+from modtools.lab.interface_cost import interface_costs, interface_text
 from modtools.lab.registration import NAME, SMALLEST, deviations, estimand
 from modtools.lab.run import read_run
 from modtools.records import read_json
@@ -28,7 +29,7 @@ def findings(folder: Path, manifest: Mapping[str, Any], records: Sequence[Record
     Returns:
         "confirmatory" (whether the run was made from a registration, without deviations from it), "registration",
         "deviations", "hypotheses" (name -> what became of it; without a registration its verdict is "exploratory"),
-        "crossover", "reference_crossover", "recovery", "pass_k"; a part that the records do not allow says why.
+        "crossover", "reference_crossover", "interface", "recovery", "pass_k"; a part that the records do not allow says why.
     """
     folder = Path(folder)
     faulted, references = (
@@ -53,6 +54,7 @@ def findings(folder: Path, manifest: Mapping[str, Any], records: Sequence[Record
         "reference_crossover": _or_why(lambda: {**asdict(it := crossover(references)), "text": it.text()})
         if references
         else {"outcome": "not computed", "text": "not computed (the references were not run)"},
+        "interface": _or_why(lambda: interface_costs(manifest, records, references)),
         "recovery": {
             "injected": {name: asdict(of) for name, of in injected(faulted).items()} if faulted else {},
             "natural": {name: asdict(of) for name, of in natural(records).items()},
@@ -110,7 +112,7 @@ def findings_text(found: Mapping[str, Any]) -> str:
         f"Crossover of costs, c*: {found['crossover']['text']}. Of the reference solutions, in the same tokens: "
         f"{found['reference_crossover']['text']}."
     )
-    parts += ["\n".join(lines), "\n".join(notes), costs]
+    parts += ["\n".join(lines), "\n".join(notes), costs, interface_text(found["interface"])]
     return "\n\n".join(filter(None, parts))
 
 

@@ -94,23 +94,23 @@ def generate(family: str, c: int, seed: int) -> Task:
     Raises:
         UsageError: an unknown family, or a stratum that the family does not offer.
     """
-    draft, files, tests = drafted(family, c, seed)
+    draft, files, tests, _ = drafted(family, c, seed)
     return Task(f"{family}-{c}-{seed:04d}", family, c, draft.u, seed, draft.text, files, tests, draft.brief)
 
 
-def drafted(family: str, c: int, seed: int) -> tuple[Draft, dict[str, str], dict[str, str]]:
-    """(draft, files, tests) that a task is made of: the first draft of its seed that is minimal; errors as `generate`."""
+def drafted(family: str, c: int, seed: int) -> tuple[Draft, dict[str, str], dict[str, str], int]:
+    """(draft, files, tests, drafts tried) of a task: the first draft of its seed that is minimal; errors as `generate`."""
     if family not in FAMILIES:
         raise UsageError(f"unknown family {family!r}; choose one of {', '.join(FAMILIES)}")
     if c not in FAMILIES[family].strata:
         offered = ", ".join(map(str, FAMILIES[family].strata))
         raise UsageError(f"family {family} has no stratum {c!r}; choose one of {offered}")
     rng = Random(f"{family}/{c}/{seed}")
-    for _ in range(BUILD_ATTEMPTS):
+    for tried in range(1, BUILD_ATTEMPTS + 1):
         draft = FAMILIES[family].build(rng, c)
         files, tests = draft.before.files(), unit_tests(draft.after, draft.checks)
         if is_minimal(draft, files | tests):
-            return draft, files, tests
+            return draft, files, tests, tried
     raise RuntimeError(f"family {family}, stratum {c}, seed {seed}: {BUILD_ATTEMPTS} drafts, none of them minimal")
 
 

@@ -175,6 +175,7 @@ def load_folder(
         "dtype": str(torch_dtype).removeprefix("torch."),
         "parameters": network.num_parameters(),
         "context_tokens": network.config.get_text_config().max_position_embeddings,
+        "vocabulary": len(tokenizer),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         **info,

@@ -70,6 +70,7 @@ class ServerModel:
             "server": url,
             "tokenizer": tokenizer,
             "context_tokens": context_tokens,
+            **({"vocabulary": len(self.prompter.tokenizer)} if self.prompter else {}),
             "notes": ["a server's weights and sampling cannot be pinned from here; a rerun may differ"],
         }
 

@@ -129,6 +129,8 @@ def test_the_entropy_of_a_run_is_the_mean_over_its_tasks():
     tasks = draw(6, seed=3)
     found = choice_entropy(tasks)
     assert found.bits == pytest.approx(sum(map(choice_bits, tasks)) / 30) and found.tasks == 30 and 0 <= found.error < 5
+    assert 0 < found.slack < 2
+    assert choice_entropy([task for task in tasks if task.family in ("rename", "set_value")]).slack == 0
     with pytest.raises(UsageError, match="needs some"):
         choice_entropy([])
     with pytest.raises(UsageError, match="was not generated"):
