@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import modtools
-from modtools.cli import audit, bench, lab, lab_recorded, lab_tasks, setup  # noqa: F401  the two add to lab's commands
+from modtools.cli import audit, bench, decide, lab, lab_recorded, lab_tasks, setup  # noqa: F401  the two add to lab's commands
 from modtools.cli.common import EXIT_MISSING
 from modtools.cli.mask import mask
 from modtools.errors import ModtoolsError
@@ -25,6 +25,7 @@ app = typer.Typer(
 )  # fmt: skip
 setup.register(app)
 app.add_typer(lab.app, name="lab", rich_help_panel="Lab")
+app.add_typer(decide.app, name="decide", rich_help_panel="Interfaces")
 app.add_typer(audit.app, name="audit", rich_help_panel="Interfaces")
 app.command(rich_help_panel="Interfaces", epilog="Example: modtools faults --fault 'disk full'")(audit.faults)
 app.add_typer(bench.app, name="bench", rich_help_panel="Course")
