@@ -15,6 +15,7 @@ import typer
 import modtools
 from modtools.cli import audit, bench, decide, lab, lab_recorded, lab_tasks, setup  # noqa: F401  the two add to lab's commands
 from modtools.cli.common import EXIT_MISSING
+from modtools.cli.lint import lint
 from modtools.cli.mask import mask
 from modtools.errors import ModtoolsError
 
@@ -30,6 +31,7 @@ app.add_typer(audit.app, name="audit", rich_help_panel="Interfaces")
 app.command(rich_help_panel="Interfaces", epilog="Example: modtools faults --fault 'disk full'")(audit.faults)
 app.add_typer(bench.app, name="bench", rich_help_panel="Course")
 app.command(rich_help_panel="Interfaces", epilog="Example: modtools mask schema.json --check document.json")(mask)
+app.command(rich_help_panel="Interfaces", epilog="Example: modtools lint --surface fine")(lint)
 
 
 def main() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from modtools.contract import digest
 from modtools.masking.vocabulary import Vocabulary
 from modtools.models.adapter import Adapter, add_adapter
@@ -53,9 +55,14 @@ def vocabulary() -> Vocabulary:
     Raises:
         MissingPieceError: not in the cache; the message says how to get it.
     """
+    return Vocabulary.from_tokenizer(load_tokenizer())
+
+
+def load_tokenizer() -> Any:
+    """The embedded model's tokenizer alone; errors as `vocabulary`."""
     folder = model_path()
     if folder is None:
         raise missing()
     from transformers import AutoTokenizer
 
-    return Vocabulary.from_tokenizer(AutoTokenizer.from_pretrained(folder, local_files_only=True))
+    return AutoTokenizer.from_pretrained(folder, local_files_only=True)
