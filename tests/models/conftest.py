@@ -18,7 +18,7 @@ def model():
     from modtools.models.fetch import fetch
 
     fetch()
-    return load_model("embedded", device="cpu", dtype="float32")
+    return load_model("embedded-base", device="cpu", dtype="float32")
 
 
 @pytest.fixture(scope="session")

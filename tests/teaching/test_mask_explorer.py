@@ -128,7 +128,7 @@ def test_the_model_s_distribution_follows_the_prompt_and_the_prefix(need):
     from modtools.models.fetch import model_path
 
     need(model_path() is not None, "the embedded model in its cache")
-    model = load_model("embedded", device="cpu", dtype="float32")
+    model = load_model("embedded-base", device="cpu", dtype="float32")
     ask = [Message("user", "Hello")]
     first = next_probabilities(model, ask, "Good")
     assert first.sum() == pytest.approx(1) and (first >= 0).all()
