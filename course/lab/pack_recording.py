@@ -1,6 +1,6 @@
 """Pack a run of the lab into the package, where `modtools lab replay` and the notebooks find it.
 
-    python course/lab/pack_recording.py runs/confirmatory confirmatory
+python course/lab/pack_recording.py runs/confirmatory confirmatory
 """
 
 from __future__ import annotations

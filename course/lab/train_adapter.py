@@ -26,10 +26,10 @@ from typing import Annotated, Any
 import torch
 import typer
 from demonstrations import FIRST_SEED, Turn, demonstrations
-from single_calls import single_call
 from tqdm import tqdm
 
 from modtools.contract import digest
+from modtools.lab.experiments.single_calls import single_call
 from modtools.lab.families import HELD_OUT
 from modtools.models import Message
 from modtools.models.device import choose_device, choose_dtype
@@ -69,8 +69,9 @@ def examples(recipe: Recipe) -> Iterator[dict[str, Any]]:
     tasks = demonstrations(HELD_OUT, strongest_level(), recipe.seed)
     for number in range(recipe.examples):
         if number % SINGLE_CALLS == SINGLE_CALLS - 1:
-            *asked, call = single_call(random.Random(f"{recipe.seed}/single/{number}"))
-            name, turns = f"single/{number}", (*map(Turn, asked), Turn(call, learn=True))
+            single = single_call(random.Random(f"{recipe.seed}/single/{number}"))
+            name = f"single/{number}"
+            turns = (*map(Turn, single.messages), Turn(Message("assistant", single.answer), learn=True))
         else:
             name, turns = next(tasks)
         yield {"name": name, "turns": [[t.message.role, t.message.content, t.learn] for t in turns]}

@@ -35,7 +35,7 @@ def replay_command(
 ) -> None:
     """Run a recorded run again without a model: its replies through extraction, pipeline and verifier anew."""
     from modtools.lab.findings import FAULT_FOLDER, REFERENCE_FOLDER
-    from modtools.lab.plan import differences, plan_of
+    from modtools.lab.plan import check_recorded_with, differences, plan_of
     from modtools.lab.recording import shipped_run
     from modtools.lab.registration import recorded_registration
     from modtools.models import load_model
@@ -48,9 +48,11 @@ def replay_command(
         for name in (FAULT_FOLDER, REFERENCE_FOLDER)
         if (recorded / name / "manifest.json").exists()
     ]
+    plan = plan_of(manifest)
+    check_recorded_with(manifest)
     registration = recorded_registration(recorded, manifest)
     model = load_model(f"replay:{recorded}")
-    run_and_report(plan_of(manifest), model, out, level_of(sandbox), json_file, registration, further)
+    run_and_report(plan, model, out, level_of(sandbox), json_file, registration, further)
     if compare:
         found = differences(_numbers(recorded), _numbers(out))
         print("\n".join(found) or "the replay gives the same numbers")

@@ -108,6 +108,19 @@ def check_trained_on(model: Model) -> None:
                               "it anew (course/lab/train_adapter.py), or run --model embedded-base")  # fmt: skip
 
 
+def check_recorded_with(manifest: Mapping[str, Any]) -> None:
+    """See that the surfaces are still those that a run was recorded with; its replies answer their words.
+
+    Raises:
+        RecordError: where one has changed since.
+    """
+    switches = FineSwitches(**manifest["pinned"]["plan"]["switches"])
+    for name, pinned in manifest["pinned"]["surfaces"].items():
+        if build_surface(name, switches).digest != pinned["digest"]:
+            raise RecordError(f"the {name} surface is not the one that this run was recorded with, so its replies cannot be "
+                              "replayed; take the version of modtools that its manifest names")  # fmt: skip
+
+
 def manifest_of(plan: Plan, setting: Setting, model: Model) -> dict[str, Any]:
     """The manifest: `pinned` must be equal for a run to be resumed or compared; the rest tells where it ran."""
     surfaces = {name: build_surface(name, plan.switches) for name in plan.surfaces}

@@ -10,14 +10,11 @@ from random import Random
 import pytest
 
 from demonstrations import FIRST_SEED, STYLES, demonstrate, demonstrations, renamed, slip_of, varied
-from modtools.contract import ToolContract
 from modtools.lab.families import FAMILIES, HELD_OUT
 from modtools.lab.tasks import generate
 from modtools.pipeline import FINISH
-from modtools.pipeline.validate import validate_arguments
 from modtools.sandbox import strongest_level
 from modtools.surfaces import SURFACES, build_surface
-from single_calls import single_call
 
 LEVEL = strongest_level()
 
@@ -89,20 +86,3 @@ def test_every_kind_of_slip_fits_every_surface():
     for call in calls.values():
         made = {slip_of(call, Random(seed)) for seed in range(100)}
         assert call in made and len(made - {call, None}) >= 5
-
-
-def test_single_calls_are_valid_calls_of_a_tool_in_their_list():
-    lengths = Counter()
-    for seed in range(200):
-        system, _, reply = single_call(Random(seed))
-        lines = [
-            json.loads(line)
-            for line in system.content.splitlines()
-            if line.startswith('{"name": "') and '"parameters"' in line
-        ]
-        call = json.loads(reply.content)
-        (tool,) = [line for line in lines if line["name"] == call["name"]]
-        contract = ToolContract(tool["name"], tool["description"], tool["parameters"])
-        assert validate_arguments(contract, call["arguments"])[1] == []
-        lengths[len(lines)] += 1
-    assert set(lengths) == set(range(1, 9))

@@ -10,9 +10,9 @@ import torch
 import train_adapter
 from demonstrations import Turn
 from safetensors.torch import load_file
-from single_calls import single_call
 from train_adapter import Recipe, batches, encode, loss_of, train
 
+from modtools.lab.experiments.single_calls import single_call
 from modtools.models import Message
 from modtools.models.adapter import add_adapter, read_adapter
 from modtools.models.fetch import fetch, model_path
@@ -43,8 +43,8 @@ def small(tokenizer, monkeypatch):
 
     def singles(recipe):
         for number in range(recipe.examples):
-            *asked, call = single_call(random.Random(number))
-            turns = [[m.role, m.content, False] for m in asked] + [[call.role, call.content, True]]
+            single = single_call(random.Random(number))
+            turns = [[m.role, m.content, False] for m in single.messages] + [["assistant", single.answer, True]]
             yield {"name": str(number), "turns": turns}
 
     monkeypatch.setattr(train_adapter, "load_embedded", make)

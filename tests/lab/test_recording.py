@@ -98,6 +98,15 @@ def test_a_damaged_file_and_a_foreign_plan_are_named(packed, tmp_path):
     )
 
 
+def test_a_run_of_other_surfaces_is_not_replayed(packed, tmp_path):
+    other = unpack(packed[1], tmp_path / "other")
+    manifest = json.loads((other / "manifest.json").read_text())
+    manifest["pinned"]["surfaces"]["fine"]["digest"] = "0" * 64
+    (other / "manifest.json").write_text(json.dumps(manifest))
+    done = runner.invoke(app, ["lab", "replay", str(other), "--out", str(tmp_path / "r")])
+    assert isinstance(done.exception, RecordError) and "the fine surface is not the one" in str(done.exception)
+
+
 def test_a_version_without_a_recording_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(recording, "SHIPPED", tmp_path / "nothing")
     with pytest.raises(MissingPieceError, match="ships no pilot run.*modtools lab replay RUN"):

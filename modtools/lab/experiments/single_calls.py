@@ -1,8 +1,9 @@
 """Single calls on random lists of tools: a request in words, and the one call that answers it.
 
-They keep the adapter from knowing nothing but the lab's three surfaces: later experiments on schemas and on discovery
-need a model that can call a tool it has never seen. Names come in several styles, schemas good and bad: with and
-without descriptions, with enums or free text, with optional arguments, with neighbours that differ in one word.
+A fifth of the adapter's demonstrations are such calls, so that it knows more than the lab's three surfaces; and the
+experiments on masks and schemas ask for them. Names come in several styles, schemas good and bad: with and without
+descriptions, with enums or free text, with optional arguments, with neighbours that differ in one word. OTHER words and
+parameters are in no demonstration.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ NOUNS = (
     "address article bill booking cable camera concert course dish flight forecast hotel invoice letter lesson map meal "
     "message meter museum note parcel photo recipe report room route seat song table taxi ticket tool train trip"
 ).split()
-KINDS = ("read", "write")
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,18 @@ PARAMETERS = (
     ),
 )
 
+OTHER_VERBS = "brew dim feed fold hire ignite lend mow paint prune scan stitch tune weigh".split()
+OTHER_NOUNS = "aquarium barrel beehive canvas drone fence goat greenhouse harp kiln lantern orchard piano quilt".split()
+OTHER_PARAMETERS = (
+    _text("tenant_code", "code of the tenant", ("for tenant {v}", "under the code {v}"), "T9,NORTH-4,blue.2,x77"),
+    _text("note", "note in full", ('with the note "{v}"', 'adding "{v}"'), "Mind the step,Ring twice,Keep it dry"),
+    _choice("strength", "how strong", ("at {v} strength",), "gentle,medium,full"),
+    _choice("colour", "colour", ("in {v}",), "amber,crimson,teal"),
+    Parameter("layers", {"type": "integer", "minimum": 1, "maximum": 9}, ("in {v} layers",), (2, 3, 4, 6), "layers"),
+    Parameter("angle", {"type": "number"}, ("at {v} degrees",), (12.5, 45.0, 90.25), "angle in degrees"),
+    Parameter("dry_run", {"type": "boolean"}, ("only as a trial",), (True,), "whether nothing is changed"),
+)
+
 STYLES = (
     lambda words: "_".join(words),
     lambda words: words[0] + "".join(word.capitalize() for word in words[1:]),
@@ -101,11 +113,37 @@ OPENINGS = (
 REQUESTS = ("{what}", "Please {what}.", "I need you to {what}.", "Can you {what}?", "{what}, please.")
 
 
-def single_call(rng: Random) -> tuple[Message, Message, Message]:
-    """A system message with one to eight tools, a request, and the call that answers it."""
+@dataclass(frozen=True)
+class SingleCall:
+    """A request that one call answers.
+
+    Attributes:
+        tools: the contracts that the model is shown, in their order.
+        messages: the system message with the tools, and the request.
+        call: {"name", "arguments"} that answers it.
+    """
+
+    tools: tuple[ToolContract, ...]
+    messages: tuple[Message, Message]
+    call: dict[str, Any]
+
+    @property
+    def answer(self) -> str:
+        """The reply that is right."""
+        return json.dumps(self.call, ensure_ascii=False)
+
+
+def single_call(rng: Random, unseen: bool = False) -> SingleCall:
+    """A request with one to eight tools.
+
+    Args:
+        rng: draws it.
+        unseen: whether tools and parameters are of the OTHER kind, which no demonstration has.
+    """
+    verbs, nouns, offered = (OTHER_VERBS, OTHER_NOUNS, OTHER_PARAMETERS) if unseen else (VERBS, NOUNS, PARAMETERS)
     style, described = rng.choice(STYLES), rng.random() < 0.7
-    names = _names(rng, rng.randint(1, 8))
-    parameters = [rng.sample(PARAMETERS, rng.randint(1, 4)) for _ in names]
+    names = _names(rng, rng.randint(1, 8), verbs, nouns)
+    parameters = [rng.sample(offered, rng.randint(1, 4)) for _ in names]
     required = [rng.sample(own, rng.randint(1, len(own))) for own in parameters]
     tools = [
         _contract(style(name), name, own, needed, described)
@@ -120,17 +158,17 @@ def single_call(rng: Random) -> tuple[Message, Message, Message]:
     what = " ".join([f"{names[wanted][0]} {article} {names[wanted][1]}", *phrases])
     request = rng.choice(REQUESTS).format(what=what)
     system = SYSTEM.format(opening=rng.choice(OPENINGS), tools="\n".join(tool.schema_text for tool in tools))
-    call = json.dumps({"name": tools[wanted].name, "arguments": arguments}, ensure_ascii=False)
-    return Message("system", system), Message("user", request[:1].upper() + request[1:]), Message("assistant", call)
+    asked = Message("system", system), Message("user", request[:1].upper() + request[1:])
+    return SingleCall(tuple(tools), asked, {"name": tools[wanted].name, "arguments": arguments})
 
 
-def _names(rng: Random, number: int) -> list[tuple[str, str]]:
+def _names(rng: Random, number: int, verbs: list[str], nouns: list[str]) -> list[tuple[str, str]]:
     """Different (verb, noun), some of which share a word."""
     names: list[tuple[str, str]] = []
     while len(names) < number:
         near = rng.choice(names) if names and rng.random() < 0.4 else None
-        verb = near[0] if near and rng.random() < 0.5 else rng.choice(VERBS)
-        noun = near[1] if near and verb != near[0] else rng.choice(NOUNS)
+        verb = near[0] if near and rng.random() < 0.5 else rng.choice(verbs)
+        noun = near[1] if near and verb != near[0] else rng.choice(nouns)
         if (verb, noun) not in names:
             names.append((verb, noun))
     return names

@@ -1,0 +1,1 @@
+"""Experiments beside the lab: single calls, asked for in several ways."""
