@@ -11,7 +11,7 @@ from modtools.lab.tasks import Task, generate, materialise, reference
 from modtools.lab.verify import expected_tests, verify
 from modtools.sandbox import LEVELS, Limits, available_levels, strongest_level
 
-TASK = generate("set_value", 1, seed=7)  # one line of one file, TARGET, changes
+TASK = generate("set_value", 1, seed=5)  # one line of one file, TARGET, gets another value
 TARGET = TASK.brief["path"]
 LEVEL = strongest_level()
 
