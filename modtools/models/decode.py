@@ -23,7 +23,7 @@ class Reply:
     Attributes:
         request: what it answers.
         index: of the request in its batch.
-        token_ids, logprobs, legal_mass, text, finish: see `Generation`.
+        token_ids, logprobs, legal_mass, overruled, text, finish: see `Generation`.
         reading: what its row had read when it ended, where that was asked for.
     """
 
@@ -32,6 +32,7 @@ class Reply:
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     legal_mass: list[float] = field(default_factory=list)
+    overruled: list[bool] = field(default_factory=list)
     text: str = ""
     finish: Finish | None = None
     reading: Reading | None = None
@@ -97,6 +98,7 @@ def _take_token(
         reply.logprobs.append(log_probability(logits, token_id))
         if allowed is not None:
             reply.legal_mass.append(legal_mass(logits, allowed))
+            reply.overruled.append(not allowed[int(logits.argmax())])
     if token_id in ends:
         reply.finish = "stop"
         reply.text = to_text(reply.token_ids[:-1])

@@ -99,6 +99,7 @@ class HuggingFaceModel:
                 usage=Usage(len(prompt), kept, len(reply.token_ids), tuple(self.count_messages(request.messages))),
                 logprobs=tuple(reply.logprobs) if logprobs else None,
                 legal_mass=tuple(reply.legal_mass) if logprobs and request.mask is not None else None,
+                overruled=tuple(reply.overruled) if logprobs and request.mask is not None else None,
             )
             for request, reply, prompt, kept in zip(requests, replies, prompts, cached)
         ]

@@ -137,6 +137,7 @@ class Generation:
         legal_mass: for each sampled token Z_t, the probability at temperature 1 of the allowed set it was taken from;
             None unless log-probabilities were asked for under a mask. Then, in bits, the masked reply's surprisal
             at temperature 1 is sum(-log2 p) + sum(log2 Z_t).
+        overruled: for each sampled token, whether the mask refused the one that the model found likeliest; None likewise.
     """
 
     text: str
@@ -145,6 +146,7 @@ class Generation:
     usage: Usage
     logprobs: tuple[float, ...] | None = None
     legal_mass: tuple[float, ...] | None = None
+    overruled: tuple[bool, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -70,13 +70,15 @@ def test_legal_mass_is_the_allowed_probability_and_surprisals_add_up(model, word
     assert reply.finish == "stop" and grammar.accepts(reply.text.encode())
     ids, prompt = list(reply.token_ids), model.prompter.encode(request.messages)
     logits = Context(model.network, 1).extend([prompt + ids[:-1]], logits_to_keep=len(ids))[0]
-    matcher, masked_bits = grammar.matcher(words), 0.0
+    matcher, masked_bits, refused = grammar.matcher(words), 0.0, []
     for row, token_id, mass in zip(logits, ids, reply.legal_mass, strict=True):
         p, allowed = np.exp(row) / np.exp(row).sum(), matcher.allowed()
         assert np.isclose(p[: len(allowed)][allowed].sum(), mass, rtol=1e-3)
+        refused.append(not allowed[row.argmax()])
         q = np.exp(row[: len(allowed)][allowed])
         masked_bits -= np.log2(np.exp(row[token_id]) / q.sum())
         matcher.advance(token_id)
+    assert list(reply.overruled) == refused and True in refused and False in refused
     bits = -np.log2(np.e) * sum(reply.logprobs) + sum(np.log2(reply.legal_mass))
     assert np.isclose(masked_bits, bits, atol=0.02) and -np.log2(np.e) * sum(reply.logprobs) > bits + 1
 
