@@ -74,6 +74,7 @@ def run_way(
     vocabulary: Vocabulary | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     skip: frozenset[int] = frozenset(),
+    change: Callable[[SingleCall], SingleCall | None] = lambda call: call,
 ) -> Iterator[dict[str, Any]]:
     """Ask all requests one way.
 
@@ -84,6 +85,7 @@ def run_way(
         vocabulary: of the model, for the way "constrained".
         on_progress: told requests done and in all.
         skip: numbers of requests that are on file already; groups that are on file whole are not asked again.
+        change: makes another request of each, or None of one that is left out.
 
     Yields:
         One record a request, which the lab's metrics can read: its number as "task", way, model, whether its tools are
@@ -99,7 +101,8 @@ def run_way(
         raise UsageError(
             f"the way {way!r} {'needs the vocabulary of the model' if way == CONSTRAINED else 'takes no mask'}"
         )
-    calls = list(enumerate(experiment.calls()))
+    changed = [(number, (unseen, change(call))) for number, (unseen, call) in enumerate(experiment.calls())]
+    calls = [(number, asked) for number, asked in changed if asked[1] is not None]
     for start in range(0, len(calls), experiment.group):
         group = calls[start : start + experiment.group]
         if not all(number in skip for number, _ in group):
