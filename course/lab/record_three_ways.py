@@ -3,8 +3,8 @@
     python course/lab/record_three_ways.py --out runs/three_ways
 
 Short replies (the call alone) and long ones (reasons, then the call), each prompt only, with retries, and constrained.
-About an hour on two cores. Stop it at any time: the same command goes on. Every record lies in OUT/records.jsonl;
-`modtools.lab.experiments.three_ways_results.recorded` reads what was copied into the package from there.
+Stop it at any time: the same command goes on. Every record is a line of OUT/records.jsonl. As long as the package ships no
+adapter, both models are the base model.
 """
 
 from __future__ import annotations

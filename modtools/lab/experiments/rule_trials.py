@@ -106,31 +106,30 @@ def _without_enums(call: SingleCall) -> SingleCall:
     return _properties(call, change)
 
 
+def _wrapped(call: SingleCall, schema: Callable[[Schema], Schema], arguments: Schema) -> SingleCall:
+    """Another schema of every tool, and the right call's arguments as they then are."""
+    tools = tuple(replace(tool, input_schema=schema(dict(tool.input_schema))) for tool in call.tools)
+    return rewritten(call, tools, {**call.call, "arguments": arguments})
+
+
 def _nested(call: SingleCall) -> SingleCall:
     """The arguments two objects deeper."""
-
-    def of(tool: ToolContract) -> ToolContract:
-        details = _object({"details": dict(tool.input_schema)})
-        return replace(tool, input_schema=_object({"request": details}))
-
-    made = _each_schema(call, of)
-    return rewritten(made, made.tools, {**call.call, "arguments": {"request": {"details": call.call["arguments"]}}})
-
-
-def _object(properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    wrapped = {"request": {"details": call.call["arguments"]}}
+    return _wrapped(call, lambda schema: _object({"request": _object({"details": schema})}), wrapped)
 
 
 def _free_form(call: SingleCall) -> SingleCall:
     """One object of anything; the keys stand in the description."""
 
-    def of(tool: ToolContract) -> ToolContract:
-        keys = ", ".join(tool.input_schema["properties"])
-        schema = _object({"args": {"type": "object", "description": f"the arguments: {keys}"}})
-        return replace(tool, input_schema=schema)
+    def any_object(schema: Schema) -> Schema:
+        keys = ", ".join(schema["properties"])
+        return _object({"args": {"type": "object", "description": f"the arguments: {keys}"}})
 
-    made = _each_schema(call, of)
-    return rewritten(made, made.tools, {**call.call, "arguments": {"args": call.call["arguments"]}})
+    return _wrapped(call, any_object, {"args": call.call["arguments"]})
+
+
+def _object(properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _restyled(call: SingleCall, mixed: bool) -> SingleCall:

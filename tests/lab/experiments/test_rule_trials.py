@@ -29,7 +29,6 @@ def test_the_bad_schema_breaks_the_rule_and_the_good_one_keeps_it(rule):
     assert rule in RULES
     found = [(rules_of(TRIALS[rule].good(call)), rules_of(TRIALS[rule].bad(call))) for call in calls(rule)]
     assert len(found) >= 15 and all(rule not in good for good, _ in found)
-    # Two styles show only where two tools differ in more than one word; the other rules always do.
     assert all(rule in bad for _, bad in found)
 
 
