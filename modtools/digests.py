@@ -1,4 +1,4 @@
-"""One spelling of a JSON value, its digest, and its copy. `modtools.contract` gives them out too."""
+"""One spelling of a JSON value and of its numbers, its digest, and its copy. `modtools.contract` gives digests out too."""
 
 from __future__ import annotations
 
@@ -30,3 +30,12 @@ def digest(value: Any) -> str:
     elif not isinstance(value, bytes):
         value = canonical_json(value).encode("utf-8", "surrogatepass")
     return hashlib.sha256(value).hexdigest()
+
+
+def one_number(value: Any) -> Any:
+    """The value with 1.0 written as 1, which to a schema are one number."""
+    if isinstance(value, Mapping):
+        return {key: one_number(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [one_number(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

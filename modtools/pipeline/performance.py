@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from modtools.contract import (
     BoundCall, Failure, Observation, Outcome, ToolContract, ToolFailure, ToolResult, digest,
 )  # fmt: skip
+from modtools.digests import one_number
 from modtools.errors import RecordError, UsageError
 from modtools.pipeline.commitment import keep
 from modtools.pipeline.execute import execute as run_handler
@@ -86,17 +85,8 @@ def _idempotency_key(passage: Passage) -> str:
     """
     names, request = passage.tool.contract.idempotency_key, passage.request
     arguments = {**passage.call.arguments, **passage.operation.arguments}
-    values = [_one_number(arguments[name]) for name in names]
+    values = [one_number(arguments[name]) for name in names]
     return digest([request.tenant, request.actor, passage.tool.qualified_name, values]) if names else ""
-
-
-def _one_number(value: Any) -> Any:
-    """The value with 1.0 written as 1, which to a schema are one number."""
-    if isinstance(value, Mapping):
-        return {key: _one_number(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_one_number(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _not_again(before: Work, operation: str) -> tuple[Failure, Outcome | None]:

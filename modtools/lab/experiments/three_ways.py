@@ -11,13 +11,14 @@ A reply goes through the real pipeline, with tools that do nothing. It is *valid
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 from modtools.catalogue import Snapshot
 from modtools.contract import Effect, Operation, Outcome, Tool, ToolContract, ToolResult, digest
+from modtools.digests import one_number
 from modtools.errors import UsageError
 from modtools.lab.experiments.single_calls import SingleCall, single_call
 from modtools.masking import Vocabulary
@@ -215,8 +216,6 @@ def is_right(result: Result, call: SingleCall) -> bool:
     done = result.operation
     if done is None:
         return False
-    return digest([done.action, _plain(done.arguments)]) == digest([call.call["name"], _plain(call.call["arguments"])])
-
-
-def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: int(v) if isinstance(v, float) and v.is_integer() else v for key, v in arguments.items()}
+    return digest([done.action, one_number(done.arguments)]) == digest(
+        [call.call["name"], one_number(call.call["arguments"])]
+    )
